@@ -1,5 +1,5 @@
 module github.com/crawlfleet/provider
 
-go 1.26
+go 1.26.0
 
 require github.com/google/go-cmp v0.7.0 // indirect
