@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
+	"strings"
 	"time"
 )
 
@@ -71,7 +72,7 @@ func Remove(ctx context.Context, p Provider, ref Ref) error {
 			return nil
 		case InProgress, RateLimited, Unavailable:
 		case Invalid:
-			if ref.ID == "" || ValidateName(ref.Name) != nil {
+			if ref.ID == "" || !foreignID(err) {
 				return err
 			}
 			ref.ID = ""
@@ -86,6 +87,16 @@ func Remove(ctx context.Context, p Provider, ref Ref) error {
 			return &Error{Op: "Remove", Provider: p.Info().Name, Ref: ref, Err: err}
 		}
 	}
+}
+
+// foreignID reports whether an Invalid is about the ID, or does not say.
+func foreignID(err error) bool {
+	for e, ok := errors.AsType[*Error](err); ok; e, ok = errors.AsType[*Error](e.Err) {
+		if e.Field != "" {
+			return e.Field == "ID"
+		}
+	}
+	return true
 }
 
 // Wait calls Get until done reports true, and returns the instance that done
@@ -140,9 +151,19 @@ func Ready(inst Instance) (bool, error) {
 			kind = Unavailable
 		}
 		return false, &Error{Kind: kind, Ref: inst.Ref, Location: inst.Location,
-			Err: fmt.Errorf("is %s and will not become ready: %s %s", inst.State, inst.Reason, inst.Message)}
+			Err: fmt.Errorf("is %s and will not become ready%s", inst.State, because(inst))}
 	}
 	return false, nil
+}
+
+func because(inst Instance) string {
+	var b strings.Builder
+	for _, s := range []string{inst.Reason, inst.Message} {
+		if s != "" {
+			b.WriteString(": " + s)
+		}
+	}
+	return b.String()
 }
 
 // sleep waits for as long as err asks for, or else for about pause, and
