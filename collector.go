@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -161,7 +162,7 @@ func (c *Collector) Sweep(ctx context.Context) (Sweep, error) {
 	orphans := newOwnership(owners).orphans(list)
 	sweep.Orphans = len(orphans)
 	now := c.now()
-	c.remember(orphans, now, sweep.Missing != nil)
+	c.remember(list, orphans, now, sweep.Missing != nil)
 
 	if c.tooMany(sweep) {
 		for _, inst := range orphans {
@@ -203,6 +204,9 @@ func (c *Collector) delete(ctx context.Context, orphans []*Instance, now time.Ti
 			c.logger().InfoContext(ctx, "orphan deleted", "provider", c.Provider.Info().Name,
 				"name", inst.Name, "id", inst.ID, "state", inst.State, "error", err)
 		}
+		if err == nil && !c.DryRun {
+			delete(c.first, inst.Ref)
+		}
 		sweep.Deleted = append(sweep.Deleted, Deleted{Ref: inst.Ref, State: inst.State, Err: err})
 		if ctx.Err() != nil {
 			return c.fail(ctx.Err())
@@ -213,21 +217,20 @@ func (c *Collector) delete(ctx context.Context, orphans []*Instance, now time.Ti
 
 // remember notes since when each orphan has been one, and forgets those that
 // are none any more. What a partial list does not show stays as it was.
-func (c *Collector) remember(orphans []*Instance, now time.Time, partial bool) {
+func (c *Collector) remember(list []Instance, orphans []*Instance, now time.Time, partial bool) {
 	seen := make(map[Ref]time.Time, len(orphans))
+	if partial {
+		maps.Copy(seen, c.first)
+		for i := range list {
+			delete(seen, list[i].Ref)
+		}
+	}
 	for _, inst := range orphans {
 		since, ok := c.first[inst.Ref]
 		if !ok {
 			since = now
 		}
 		seen[inst.Ref] = since
-	}
-	if partial {
-		for ref, since := range c.first {
-			if _, ok := seen[ref]; !ok {
-				seen[ref] = since
-			}
-		}
 	}
 	c.first = seen
 }

@@ -3,7 +3,9 @@ package provider
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"net/netip"
 	"strings"
 )
@@ -82,7 +84,7 @@ func ParseGuest(document []byte) (Guest, error) {
 	if err := d.Decode(&g); err != nil {
 		return Guest{}, &Error{Kind: Invalid, Field: "guest", Err: fmt.Errorf("the document cannot be read: %w", err)}
 	}
-	if d.More() {
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return Guest{}, invalid("guest", "something follows the document")
 	}
 	return g, g.Validate()
