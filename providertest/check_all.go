@@ -1,0 +1,3 @@
+package providertest
+
+func allChecks() []check { return nil }
