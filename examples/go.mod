@@ -6,6 +6,8 @@ require github.com/crawlfleet/provider v0.0.0
 
 require (
 	github.com/fsnotify/fsnotify v1.10.1 // indirect
+	github.com/go-crypt/crypt v0.14.15 // indirect
+	github.com/go-crypt/x v0.4.16 // indirect
 	github.com/goccy/go-yaml v1.19.2 // indirect
 	github.com/google/go-cmp v0.7.0 // indirect
 	github.com/inconshreveable/mousetrap v1.1.0 // indirect

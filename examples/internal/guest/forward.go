@@ -1,0 +1,196 @@
+package guest
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	// bufferSize is how much is copied at once, per direction. Larger ones move
+	// no more on a loopback link, and a tunnel holds two.
+	bufferSize = 32 << 10
+	// maxTargetHeader bounds the header of a target's answer, in bytes.
+	maxTargetHeader = 256 << 10
+	// Bounds of the connections to targets that are kept for the next request.
+	maxIdleTargets       = 256
+	maxIdleTargetsEach   = 32
+	idleTargetExpiration = 30 * time.Second
+	// lastWords is how long a client may take to read the answer that its time
+	// is over.
+	lastWords = 5 * time.Second
+)
+
+// buffers is a httputil.BufferPool, shared with the tunnels.
+type buffers struct{ pool sync.Pool }
+
+// Get returns a buffer of bufferSize.
+func (b *buffers) Get() []byte {
+	if p, ok := b.pool.Get().(*[]byte); ok {
+		return *p
+	}
+	return make([]byte, bufferSize)
+}
+
+// Put takes a buffer back.
+func (b *buffers) Put(p []byte) { b.pool.Put(&p) }
+
+// newTransport is how plain requests reach their targets. It knows no proxy,
+// because the environment must not send the clients' requests elsewhere, and
+// hands bodies on as they are.
+func newTransport(d *reacher) *http.Transport {
+	return &http.Transport{
+		DialContext: func(ctx context.Context, _, address string) (net.Conn, error) {
+			to, err := parseAuthority(address, 0)
+			if err != nil {
+				return nil, refuseRequest(err)
+			}
+			return d.dial(ctx, to, false)
+		},
+		DisableCompression:     true,
+		MaxIdleConns:           maxIdleTargets,
+		MaxIdleConnsPerHost:    maxIdleTargetsEach,
+		IdleConnTimeout:        idleTargetExpiration,
+		ExpectContinueTimeout:  time.Second,
+		MaxResponseHeaderBytes: maxTargetHeader,
+	}
+}
+
+// newForwarder returns the handler of plain requests in absolute form. It
+// removes what belongs to one hop alone, the credentials for this proxy among
+// it, and adds nothing that tells of the client.
+func newForwarder(transport http.RoundTripper, pool *buffers, fail func(http.ResponseWriter, *http.Request, error), log *slog.Logger) *httputil.ReverseProxy {
+	return &httputil.ReverseProxy{
+		Rewrite:        rewrite,
+		Transport:      watched{transport},
+		ModifyResponse: checkResponse,
+		ErrorHandler:   fail,
+		FlushInterval:  -1, // at once: a body may trickle
+		BufferPool:     pool,
+		ErrorLog:       slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+	}
+}
+
+func rewrite(r *httputil.ProxyRequest) {
+	r.Out.Header.Del("Connection")
+	r.Out.Header.Del("Upgrade") // other protocols go through CONNECT
+	// As the client wrote them, which a signature may cover.
+	r.Out.URL.RawQuery = r.In.URL.RawQuery
+	r.Out.URL.Opaque = rawPath(r.In)
+	// NTLM and Negotiate log in a connection and not a request; one that is
+	// kept would carry the next client's request under this one's name.
+	scheme, _, _ := strings.Cut(r.In.Header.Get("Authorization"), " ")
+	if strings.EqualFold(scheme, "NTLM") || strings.EqualFold(scheme, "Negotiate") {
+		r.Out.Close = true
+	}
+}
+
+// rawPath returns the path in the bytes of the request line, or nothing where
+// net/url may write it as it likes.
+func rawPath(r *http.Request) string {
+	_, rest, _ := strings.Cut(r.RequestURI, "://")
+	_, path, found := strings.Cut(rest, "/")
+	path, _, _ = strings.Cut(path, "?")
+	if !found || strings.HasPrefix(path, "/") || strings.Contains(rest[:len(rest)-len(path)], "?") {
+		return ""
+	}
+	return "/" + path
+}
+
+// checkResponse refuses answers that a client would take for the guest's own,
+// or that end HTTP.
+func checkResponse(r *http.Response) error {
+	switch r.StatusCode {
+	case http.StatusSwitchingProtocols:
+		return errors.New("the target changed the protocol unasked")
+	case http.StatusProxyAuthRequired:
+		return errors.New("the target asks for the credentials of a proxy")
+	}
+	r.Header.Del("Proxy-Status")
+	return nil
+}
+
+// forward serves a plain request under a watchdog.
+func (s *Server) forward(w http.ResponseWriter, r *http.Request) {
+	if refused := checkForward(r.URL); refused != nil {
+		s.refuse(w, r, refused)
+		return
+	}
+	ctx, cancel := context.WithCancelCause(r.Context())
+	defer cancel(nil)
+	control := http.NewResponseController(w)
+	dog := watch(s.limits.Idle, s.limits.Total, func(cause error) {
+		cancel(cause)
+		// Deadlines end the reads and writes that no context reaches.
+		_ = control.SetReadDeadline(time.Now())
+		_ = control.SetWriteDeadline(time.Now().Add(lastWords))
+	})
+	defer func() {
+		if !dog.stop() {
+			_ = control.SetWriteDeadline(time.Time{})
+		}
+	}()
+	r = r.WithContext(context.WithValue(ctx, watchdogKey{}, dog))
+	if r.Body != http.NoBody {
+		r.Body = &touching{r.Body, dog}
+	}
+	s.forwarder.ServeHTTP(w, r)
+}
+
+// checkForward refuses what is not a plain request to a host.
+func checkForward(u *url.URL) *refusal {
+	switch {
+	case u.Scheme != "http":
+		return refuseRequest(errors.New("only http is forwarded; use CONNECT for anything else"))
+	case u.User != nil:
+		return refuseRequest(errors.New("the target has a user name in it; send an Authorization header"))
+	}
+	if _, err := parseAuthority(u.Host, 80); err != nil {
+		return refuseRequest(err)
+	}
+	return nil
+}
+
+type watchdogKey struct{}
+
+// watched tells the watchdog of a request about what its target sends.
+type watched struct{ http.RoundTripper }
+
+// RoundTrip returns an error that tells the watchdog's end from the client's.
+func (t watched) RoundTrip(r *http.Request) (*http.Response, error) {
+	res, err := t.RoundTripper.RoundTrip(r)
+	if err != nil {
+		if cause := context.Cause(r.Context()); cause != nil {
+			err = cause
+		}
+		return nil, err
+	}
+	if dog, ok := r.Context().Value(watchdogKey{}).(*watchdog); ok {
+		dog.touch()
+		res.Body = &touching{res.Body, dog}
+	}
+	return res, nil
+}
+
+// touching is a body that tells the watchdog when something is read from it.
+type touching struct {
+	io.ReadCloser
+	dog *watchdog
+}
+
+// Read reads on and tells the watchdog.
+func (t *touching) Read(p []byte) (int, error) {
+	n, err := t.ReadCloser.Read(p)
+	if n > 0 {
+		t.dog.touch()
+	}
+	return n, err
+}
