@@ -1,7 +1,10 @@
 package providertest
 
 import (
+	"time"
+
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/crawlfleet/provider"
 )
@@ -85,16 +88,25 @@ func createConcurrent(t *trial) {
 	t.oneMachine(processes[0], made[0].Name)
 }
 
+// lasting is what of an instance does not change by itself.
+type lasting struct {
+	Ref                provider.Ref
+	Location, SpecHash string
+	Labels             map[string]string
+	Created            string
+}
+
+func lastingOf(i provider.Instance) lasting {
+	return lasting{Ref: i.Ref, Location: i.Location, SpecHash: i.SpecHash, Labels: i.Labels, Created: i.Created.UTC().Format(time.RFC3339Nano)}
+}
+
 // same fails the check unless a later Create returned the record of the first,
 // as far as it does not change by itself.
 func (t *trial) same(first, later provider.Instance, err error, what string) {
 	if err != nil {
 		t.failf("%s of %s answered %v; the instance exists", what, first.Name, err)
 	}
-	lasting := func(i provider.Instance) provider.Instance {
-		return provider.Instance{Ref: i.Ref, Location: i.Location, Labels: i.Labels, SpecHash: i.SpecHash, Created: i.Created.UTC().Round(0)}
-	}
-	if diff := cmp.Diff(lasting(first), lasting(later)); diff != "" {
+	if diff := cmp.Diff(lastingOf(first), lastingOf(later), cmpopts.EquateEmpty()); diff != "" {
 		t.failf("%s of %s returned another record than the first (-first +later):\n%s", what, first.Name, diff)
 	}
 }

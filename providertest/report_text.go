@@ -11,6 +11,21 @@ import (
 // under those that did not pass, and the verdict at the end.
 func (r *Report) Text() string {
 	var b strings.Builder
+	b.WriteString(r.summary())
+	for _, rule := range r.Rules {
+		for _, c := range rule.Checks {
+			if c.Message != "" {
+				fmt.Fprintf(&b, "\n%s, %s:\n  %s\n", c.Name, c.Status, strings.ReplaceAll(c.Message, "\n", "\n  "))
+			}
+		}
+	}
+	fmt.Fprintf(&b, "%s\n%s\n", r.unauditedNote(), r.Verdict())
+	return b.String()
+}
+
+// summary is a line for the run and one for each rule and check.
+func (r *Report) summary() string {
+	var b strings.Builder
 	fmt.Fprintf(&b, "provider %s, kind %s, contract %d; suite for contract %d; %v\n",
 		r.Provider.Name, r.Provider.Kind, r.Provider.Contract, r.Contract, r.Took.Round(time.Millisecond))
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
@@ -21,16 +36,13 @@ func (r *Report) Text() string {
 		}
 	}
 	w.Flush()
-	for _, rule := range r.Rules {
-		for _, c := range rule.Checks {
-			if c.Message != "" {
-				fmt.Fprintf(&b, "\n%s, %s:\n  %s\n", c.Name, c.Status, strings.ReplaceAll(c.Message, "\n", "\n  "))
-			}
-		}
-	}
-	if r.Unaudited {
-		b.WriteString("\nunaudited: the harness cannot look at the backend, so what List hides has been missed\n")
-	}
-	fmt.Fprintf(&b, "\n%s\n", r.Verdict())
 	return b.String()
+}
+
+// unauditedNote says what a report without Audit is worth.
+func (r *Report) unauditedNote() string {
+	if !r.Unaudited {
+		return ""
+	}
+	return "\nunaudited: the harness cannot look at the backend, so what List hides has been missed\n"
 }

@@ -44,7 +44,7 @@ func Run(t *testing.T, config Config) {
 			}
 		}
 	}
-	t.Logf("%s", report.Text())
+	t.Logf("%s\n%s%s", report.Verdict(), report.summary(), report.unauditedNote())
 }
 
 // Check runs the suite without package testing. The report says what came of
