@@ -17,10 +17,10 @@ const spareConnections = 32
 type class int
 
 const (
-	// client may use the proxy.
-	client class = iota
 	// stranger comes from outside AllowFrom.
-	stranger
+	stranger class = iota
+	// client may use the proxy.
+	client
 	// surplus is a client's, over the limit.
 	surplus
 )

@@ -42,7 +42,8 @@ func prefixes(texts ...string) []netip.Prefix {
 	return list
 }
 
-// rules decides which addresses clients may reach. It is immutable.
+// rules decides which addresses clients may reach. It does not change while
+// the server serves.
 type rules struct {
 	provider.Destinations
 	reserved  []netip.Prefix
@@ -71,11 +72,11 @@ func newRules(d provider.Destinations, port uint16, own func() []netip.Addr) *ru
 // or by a plain request, and otherwise the refusal.
 func (r *rules) check(addr netip.Addr, port uint16, connect bool) *refusal {
 	addr = addr.Unmap()
-	own := addr.IsLoopback() || addr.IsUnspecified() || slices.Contains(r.own(), addr)
+	embedded, inside := r.embedded(addr)
+	own := r.isOwn(addr) || inside && r.isOwn(embedded)
 	if own && port == r.port {
 		return refuseLoop()
 	}
-	embedded, inside := r.embedded(addr)
 	if contains(r.Deny, addr) || inside && contains(r.Deny, embedded) {
 		return refuseDestination("the destination is denied by the configuration")
 	}
@@ -89,6 +90,11 @@ func (r *rules) check(addr netip.Addr, port uint16, connect bool) *refusal {
 		return refuseDestination("CONNECT reaches ports 80 and 443 only")
 	}
 	return nil
+}
+
+// isOwn reports whether the address is one of this machine.
+func (r *rules) isOwn(addr netip.Addr) bool {
+	return addr.IsLoopback() || addr.IsUnspecified() || slices.Contains(r.own(), addr)
 }
 
 // allowed reports whether the configuration opens the address.

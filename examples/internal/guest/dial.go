@@ -39,6 +39,9 @@ type reacher struct {
 	resolver Resolver
 	dialer   Dialer
 	timeout  time.Duration
+	// ends is when no connection is made any more. The HTTP transport finishes
+	// a connection whose request has gone, for the next one.
+	ends context.Context
 }
 
 // dial resolves the host once, asks the rules about every address, and
@@ -47,6 +50,7 @@ type reacher struct {
 func (d *reacher) dial(ctx context.Context, to authority, connect bool) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, d.timeout)
 	defer cancel()
+	defer context.AfterFunc(d.ends, cancel)()
 	addrs, err := d.resolve(ctx, to)
 	if err != nil {
 		return nil, err

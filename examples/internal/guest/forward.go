@@ -110,9 +110,9 @@ func rawPath(r *http.Request) string {
 func checkResponse(r *http.Response) error {
 	switch r.StatusCode {
 	case http.StatusSwitchingProtocols:
-		return errors.New("the target changed the protocol unasked")
+		return refuseTarget("the target changed the protocol unasked")
 	case http.StatusProxyAuthRequired:
-		return errors.New("the target asks for the credentials of a proxy")
+		return refuseTarget("the target asks for the credentials of a proxy")
 	}
 	r.Header.Del("Proxy-Status")
 	return nil
@@ -138,6 +138,7 @@ func (s *Server) forward(w http.ResponseWriter, r *http.Request) {
 			_ = control.SetWriteDeadline(time.Time{})
 		}
 	}()
+	w.Header()["Content-Type"] = nil // net/http guesses none where the target gives none
 	r = r.WithContext(context.WithValue(ctx, watchdogKey{}, dog))
 	if r.Body != http.NoBody {
 		r.Body = &touching{r.Body, dog}

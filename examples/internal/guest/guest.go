@@ -13,6 +13,7 @@ import (
 	"net/http/httputil"
 	"net/netip"
 	"runtime"
+	"strings"
 	"sync"
 	"time"
 
@@ -123,7 +124,7 @@ func New(doc provider.Guest, opts Options) (*Server, error) {
 	s.tunnels, s.close = context.WithCancelCause(context.Background())
 	s.reach = &reacher{
 		rules:    newRules(doc.Destinations, doc.Port, ownAddresses(opts.Addresses)),
-		resolver: opts.Resolver, dialer: opts.Dialer, timeout: limits.Dial,
+		resolver: opts.Resolver, dialer: opts.Dialer, timeout: limits.Dial, ends: s.tunnels,
 	}
 	s.transport = newTransport(s.reach)
 	s.forwarder = newForwarder(s.transport, s.buffers, s.fail, s.log)
@@ -207,13 +208,17 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer s.handlers.Done()
-	origin := r.Method != http.MethodConnect && r.URL.Host == ""
+	as, _ := r.Context().Value(classKey{}).(class)
+	if as != client {
+		w.Header().Set("Connection", "close") // others wait for its slot
+	}
+	origin := r.Method != http.MethodConnect && strings.HasPrefix(r.RequestURI, "/")
 	if origin && r.URL.Path == healthPath && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		_, _ = w.Write([]byte("ok\n"))
 		return
 	}
-	refused := s.admit(r)
+	refused := s.admit(as, r)
 	if refused == nil && origin {
 		refused = refuseRequest(errors.New("this is a proxy; send the whole URL, or CONNECT"))
 	}
@@ -238,8 +243,8 @@ func (s *Server) enter() bool {
 }
 
 // admit checks who asks.
-func (s *Server) admit(r *http.Request) *refusal {
-	switch r.Context().Value(classKey{}) {
+func (s *Server) admit(as class, r *http.Request) *refusal {
+	switch as {
 	case client:
 		return s.auth.check(r)
 	case surplus:
@@ -259,11 +264,19 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 // host and port alone.
 func (s *Server) refuse(w http.ResponseWriter, r *http.Request, refused *refusal) {
 	level := slog.LevelInfo
-	if refused.status == http.StatusProxyAuthRequired && refused.err == nil {
-		level = slog.LevelDebug // many clients ask without at first
+	if refused.status == http.StatusProxyAuthRequired && refused.err == nil || errors.Is(refused, context.Canceled) {
+		level = slog.LevelDebug // many clients ask without at first, or have left
 	}
-	s.log.LogAttrs(r.Context(), level, "refused",
-		slog.String("client", r.RemoteAddr), slog.String("method", r.Method), slog.String("target", r.URL.Host),
-		slog.Int("status", refused.status), slog.String("error", refused.token), slog.String("reason", refused.reason))
+	attrs := []slog.Attr{
+		slog.String("client", r.RemoteAddr), slog.String("method", clip(r.Method)), slog.String("target", clip(r.URL.Host)),
+		slog.Int("status", refused.status), slog.String("error", refused.token), slog.String("reason", refused.reason),
+	}
+	if refused.err != nil {
+		attrs = append(attrs, slog.String("cause", refused.err.Error()))
+	}
+	s.log.LogAttrs(r.Context(), level, "refused", attrs...)
 	refused.write(w)
 }
+
+// clip bounds what a client can write into a log, at the longest host and port.
+func clip(s string) string { return s[:min(len(s), maxHost+len(":65535"))] }

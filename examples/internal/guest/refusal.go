@@ -42,6 +42,11 @@ func refuseLoop() *refusal {
 	return &refusal{status: http.StatusForbidden, token: "proxy_loop_detected", reason: "the destination is this proxy itself"}
 }
 
+// refuseTarget is for an answer of a target that must not reach a client.
+func refuseTarget(reason string) *refusal {
+	return &refusal{status: http.StatusBadGateway, token: "http_protocol_error", reason: reason}
+}
+
 func refuseRequest(err error) *refusal {
 	return &refusal{status: http.StatusBadRequest, token: "http_request_error", reason: err.Error()}
 }
@@ -87,7 +92,6 @@ func refusalOf(err error) *refusal {
 func (r *refusal) write(w http.ResponseWriter) {
 	body := r.reason + "\n"
 	h := w.Header()
-	clear(h)
 	h.Set("Content-Type", "text/plain; charset=utf-8")
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	h.Set("Proxy-Status", "guest; error="+r.token)
@@ -96,9 +100,11 @@ func (r *refusal) write(w http.ResponseWriter) {
 		h.Set("Proxy-Authenticate", `Basic realm="proxy", charset="UTF-8"`)
 	case http.StatusServiceUnavailable:
 		h.Set("Retry-After", "1")
+	}
+	// Only who may use the proxy keeps a connection, and only one on which
+	// nothing odd was sent.
+	if r.status != http.StatusForbidden && r.status != http.StatusBadGateway {
 		h.Set("Connection", "close")
-	case http.StatusBadRequest, http.StatusGatewayTimeout:
-		h.Set("Connection", "close") // what follows on it is not trusted
 	}
 	w.WriteHeader(r.status)
 	_, _ = io.WriteString(w, body) // the client may have left
