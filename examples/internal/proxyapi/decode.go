@@ -8,7 +8,6 @@ import (
 	"io"
 	"mime"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 )
@@ -17,13 +16,21 @@ import (
 // into, or the fields of an object below.
 type fields map[string]any
 
+func (f fields) lookup(name string) (target any, known bool) {
+	target, known = f[name]
+	return target, known
+}
+
 // readBody decodes the body of a request, strictly: every name must be known,
 // in its own spelling, and there once, because what is skipped in silence is a
 // wish that the client believes fulfilled. No body is an empty object.
 func readBody(r *http.Request, into fields) error {
 	body, err := io.ReadAll(r.Body)
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return fmt.Errorf("reading the body: %w", err)
+	}
 	if err != nil {
-		return fmt.Errorf("the body cannot be read: %w", err)
+		return badJSON("it did not arrive whole")
 	}
 	if len(body) == 0 {
 		return nil
@@ -51,7 +58,7 @@ func checkMediaType(h http.Header) error {
 // decode reads one JSON object and nothing behind it.
 func decode(body []byte, into fields) error {
 	d := json.NewDecoder(bytes.NewReader(body))
-	if err := decodeObject(d, "", into); err != nil {
+	if err := decodeObject(d, "", into.lookup); err != nil {
 		return err
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
@@ -60,9 +67,9 @@ func decode(body []byte, into fields) error {
 	return nil
 }
 
-// decodeObject reads an object whose path is that of its names' parents, with
-// a dot behind each. A null is as if it were not there.
-func decodeObject(d *json.Decoder, path string, into fields) error {
+// decodeObject reads an object; path is what stands before its names, and into
+// tells for each where it goes. A null is as if it were not there.
+func decodeObject(d *json.Decoder, path string, into func(name string) (target any, known bool)) error {
 	start, err := d.Token()
 	switch {
 	case err != nil:
@@ -74,21 +81,21 @@ func decodeObject(d *json.Decoder, path string, into fields) error {
 	case start != json.Delim('{'):
 		return badField(strings.TrimSuffix(path, "."), "is not an object")
 	}
-	var seen []string
+	seen := make(map[string]bool)
 	for d.More() {
 		token, err := d.Token()
 		name, ok := token.(string)
 		if err != nil || !ok {
 			return badJSON("it cannot be read as JSON")
 		}
-		target, known := into[name]
+		target, known := into(name)
 		switch {
 		case !known:
 			return badField(path+name, "is not known here")
-		case slices.Contains(seen, name):
+		case seen[name]:
 			return badField(path+name, "is there twice")
 		}
-		seen = append(seen, name)
+		seen[name] = true
 		if err := decodeValue(d, path+name, target); err != nil {
 			return err
 		}
@@ -100,30 +107,50 @@ func decodeObject(d *json.Decoder, path string, into fields) error {
 }
 
 func decodeValue(d *json.Decoder, path string, target any) error {
-	if below, ok := target.(fields); ok {
-		return decodeObject(d, path+".", below)
+	switch target := target.(type) {
+	case fields:
+		return decodeObject(d, path+".", target.lookup)
+	case *map[string]string:
+		return decodeStrings(d, path+".", target)
 	}
 	err := d.Decode(target)
 	if _, ok := errors.AsType[*json.SyntaxError](err); ok || errors.Is(err, io.ErrUnexpectedEOF) {
 		return badJSON("it cannot be read as JSON")
 	}
 	if err != nil {
-		return badField(path, kindOf(target))
+		return badField(path, mismatch(target))
 	}
 	return nil
 }
 
-// kindOf says what a target takes.
-func kindOf(target any) string {
+// decodeStrings reads an object whose names are the client's.
+func decodeStrings(d *json.Decoder, path string, into *map[string]string) error {
+	values := make(map[string]**string)
+	err := decodeObject(d, path, func(name string) (any, bool) {
+		values[name] = new(*string)
+		return values[name], true
+	})
+	if err != nil {
+		return err
+	}
+	*into = make(map[string]string, len(values))
+	for name, value := range values {
+		if *value != nil {
+			(*into)[name] = **value
+		}
+	}
+	return nil
+}
+
+// mismatch says what a target takes.
+func mismatch(target any) string {
 	switch target.(type) {
-	case *string:
+	case *string, **string:
 		return "is not a string"
 	case *int:
 		return "is not a whole number"
 	case *Duration:
 		return `is not a duration; write one such as "90s" or "5m"`
-	case *map[string]string:
-		return "is not an object of strings"
 	}
 	return "has the wrong type"
 }

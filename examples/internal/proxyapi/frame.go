@@ -34,8 +34,8 @@ func (s *Server) frame(next http.Handler) http.Handler {
 			if fault != nil && fault != http.ErrAbortHandler {
 				s.opts.Logger.Error("a request panicked", "request", id, "panic", fault, "stack", string(debug.Stack()))
 				if out.status == 0 {
-					writeProblem(out, Problem{Status: http.StatusInternalServerError, Code: CodeInternal,
-						Detail: "the server failed; its log has the request ID"})
+					writeProblem(out, internal())
+					fault = nil
 				}
 			}
 			// The mux has written the pattern into the request.
@@ -44,6 +44,7 @@ func (s *Server) frame(next http.Handler) http.Handler {
 				slog.String("route", routeLabel(r.Pattern)), slog.Int("status", out.code()),
 				slog.Duration("took", time.Since(began)))
 			if fault != nil {
+				// Half an answer must not look like a whole one.
 				panic(http.ErrAbortHandler)
 			}
 		}()

@@ -45,9 +45,10 @@ func (r *LeaseRequest) fields() fields {
 	}
 }
 
-// LeaseList is the body of an answer with leases.
+// LeaseList is the answer of POST /v1/leases.
 type LeaseList struct {
-	// Leases are in the order in which they were handed out.
+	// Leases has at least one, and as many as asked for where enough proxies
+	// are eligible.
 	Leases []Lease `json:"leases"`
 }
 
@@ -85,14 +86,6 @@ func leaseOf(l lease.Lease) Lease {
 	}
 }
 
-func leaseList(leases []lease.Lease) LeaseList {
-	list := LeaseList{Leases: make([]Lease, 0, len(leases))}
-	for _, l := range leases {
-		list.Leases = append(list.Leases, leaseOf(l))
-	}
-	return list
-}
-
 // createLeases serves POST /v1/leases.
 func (s *Server) createLeases(w http.ResponseWriter, r *http.Request, caller Token) error {
 	var in LeaseRequest
@@ -110,12 +103,11 @@ func (s *Server) createLeases(w http.ResponseWriter, r *http.Request, caller Tok
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusCreated, leaseList(leases))
-}
-
-// listLeases serves GET /v1/leases.
-func (s *Server) listLeases(w http.ResponseWriter, _ *http.Request, caller Token) error {
-	return writeJSON(w, http.StatusOK, leaseList(s.opts.Pool.Leases(caller.holder())))
+	list := LeaseList{Leases: make([]Lease, 0, len(leases))}
+	for _, l := range leases {
+		list.Leases = append(list.Leases, leaseOf(l))
+	}
+	return writeJSON(w, http.StatusCreated, list)
 }
 
 // getLease serves GET /v1/leases/{id}.

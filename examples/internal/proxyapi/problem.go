@@ -122,5 +122,11 @@ func problemOf(err error) Problem {
 		return Problem{Status: http.StatusNotFound, Code: CodeNoLease,
 			Detail: "this token has no such lease, or it ended too long ago"}
 	}
-	return Problem{Status: http.StatusInternalServerError, Code: CodeInternal, Detail: "the server failed"}
+	return internal()
+}
+
+// internal says nothing of the fault, which may hold what is not the client's.
+func internal() Problem {
+	return Problem{Status: http.StatusInternalServerError, Code: CodeInternal,
+		Detail: "the server failed; its log has more under the request ID"}
 }

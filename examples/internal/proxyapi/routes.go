@@ -39,7 +39,6 @@ func (s *Server) Routes() []Route {
 	return []Route{
 		{"GET /v1/proxies", WithToken, s.listProxies},
 		{"POST /v1/leases", WithToken, s.createLeases},
-		{"GET /v1/leases", WithToken, s.listLeases},
 		{"GET /v1/leases/{id}", WithToken, s.getLease},
 		{"DELETE /v1/leases/{id}", WithToken, s.deleteLease},
 		{"GET /v1/providers", WithToken, s.listProviders},
@@ -78,7 +77,11 @@ func (s *Server) serve(route Route) http.Handler {
 		}
 		r.Body = http.MaxBytesReader(w, r.Body, MaxBody)
 		if err := route.handler(w, r, caller); err != nil {
-			writeProblem(w, problemOf(err))
+			p := problemOf(err)
+			if p.Code == CodeInternal {
+				s.opts.Logger.Error("a request failed", "request", w.Header().Get(requestIDHeader), "error", err)
+			}
+			writeProblem(w, p)
 		}
 	})
 }

@@ -19,16 +19,17 @@ type Scope string
 
 // The scopes.
 const (
-	// ScopeClient takes leases and sees its own.
+	// ScopeClient takes leases, and reads and releases its own.
 	ScopeClient Scope = ""
-	// ScopeAdmin sees and releases the leases of all tokens as well.
+	// ScopeAdmin reads and releases the leases of all tokens as well, on
+	// whatever fleet they are.
 	ScopeAdmin Scope = "admin"
 )
 
 // Token is somebody who may call the API.
 type Token struct {
-	// Name is who it is, in the log and on leases. Two tokens of one name are
-	// one holder, so that a token can be replaced while both work.
+	// Name is the holder of its leases. Two tokens of one name are one holder,
+	// so that a token can be replaced while both work.
 	Name string
 	// Hash is what is kept of the token itself.
 	Hash TokenHash

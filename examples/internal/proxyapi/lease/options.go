@@ -19,7 +19,7 @@ const (
 	// DefaultRetryAfter is about a round of the program that keeps the fleet.
 	DefaultRetryAfter = 5 * time.Second
 	// DefaultSessionIdle outlives the pauses of a polite crawler.
-	DefaultSessionIdle = 30 * time.Minute
+	DefaultSessionIdle = time.Hour
 	// DefaultRemember outlives the retries of a client that was cut off.
 	DefaultRemember = 10 * time.Minute
 )
@@ -47,7 +47,8 @@ type Options struct {
 	// matches: the time in which the fleet may have changed.
 	RetryAfter time.Duration
 	// SessionIdle is how long after its last lease was handed out a session
-	// keeps its proxy. A lease that lasts longer keeps it no longer.
+	// keeps its proxy. It is at least MaxTTL, so that a session outlives its
+	// leases.
 	SessionIdle time.Duration
 	// Remember is how long an ended lease is told from an unknown one.
 	Remember time.Duration
@@ -67,6 +68,7 @@ func (o Options) withDefaults() Options {
 		*d.field = cmp.Or(max(*d.field, 0), d.fallback)
 	}
 	o.MaxTTL = max(o.MaxTTL, o.MinTTL)
+	o.SessionIdle = max(o.SessionIdle, o.MaxTTL)
 	o.DefaultTTL = min(max(o.DefaultTTL, o.MinTTL), o.MaxTTL)
 	if o.Now == nil {
 		o.Now = time.Now

@@ -1,10 +1,6 @@
 package lease
 
-import (
-	"cmp"
-	"slices"
-	"sort"
-)
+import "sort"
 
 // Listed is a proxy with what is in flight on it.
 type Listed struct {
@@ -36,22 +32,4 @@ func (p *Pool) Page(after Key, limit int, match func(*Proxy) bool) (page []Liste
 		}
 	}
 	return page, false
-}
-
-// Leases returns the leases of the holder that are in flight, the first handed
-// out in front. An empty holder returns everybody's.
-func (p *Pool) Leases(holder string) []Lease {
-	p.mu.Lock()
-	p.tick()
-	var leases []Lease
-	for _, r := range p.leases {
-		if holder == "" || holder == r.Holder {
-			leases = append(leases, r.Lease)
-		}
-	}
-	p.mu.Unlock()
-	slices.SortFunc(leases, func(a, b Lease) int {
-		return cmp.Or(a.Granted.Compare(b.Granted), cmp.Compare(a.ID, b.ID))
-	})
-	return leases
 }

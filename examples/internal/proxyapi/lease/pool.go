@@ -44,9 +44,6 @@ func NewPool(opts Options) *Pool {
 	}
 }
 
-// Options returns the options in force, defaults filled in.
-func (p *Pool) Options() Options { return p.opts }
-
 // Replace tells the Pool all the proxies that there are, at once: readers see
 // the view before or the view after. A proxy with the ID of one that was there
 // keeps its leases and its place in the rotation, whatever else changed. The

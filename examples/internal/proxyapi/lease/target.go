@@ -1,7 +1,6 @@
 package lease
 
 import (
-	"net"
 	"net/netip"
 	"net/url"
 	"strings"
@@ -26,12 +25,12 @@ func NormalizeTarget(target string) (string, error) {
 	if target == "" {
 		return "", nil
 	}
-	if len(target) > MaxTarget {
-		return "", fieldError("target", "has %d bytes; at most %d are allowed", len(target), MaxTarget)
+	if err := checkText("target", target, MaxTarget); err != nil {
+		return "", err
 	}
 	host, err := hostOf(target)
 	if err != nil {
-		return "", err
+		return "", fieldError("target", "is not a host or a URL with one; write it as example.com or https://example.com/")
 	}
 	if addr, err := netip.ParseAddr(host); err == nil {
 		return addr.WithZone("").Unmap().String(), nil
@@ -46,19 +45,22 @@ func NormalizeTarget(target string) (string, error) {
 	return host, nil
 }
 
-// hostOf takes the host out of a URL, a host:port or a host.
+// hostOf takes the host out of a URL, an address, or a host with or without
+// port and path.
 func hostOf(target string) (string, error) {
-	if strings.Contains(target, "://") {
-		u, err := url.Parse(target)
-		if err != nil || u.Hostname() == "" {
-			return "", fieldError("target", "is not a URL with a host; write one such as https://example.com/")
-		}
-		return u.Hostname(), nil
+	if _, err := netip.ParseAddr(target); err == nil {
+		return target, nil
 	}
-	if host, _, err := net.SplitHostPort(target); err == nil {
-		return host, nil
+	// A scheme ends before the first slash: a path or a query may have a URL
+	// in it.
+	if i := strings.IndexAny(target, "/?#"); i < 0 || !strings.HasPrefix(target[i:], "//") {
+		target = "//" + target
 	}
-	return strings.TrimSuffix(strings.TrimPrefix(target, "["), "]"), nil
+	u, err := url.Parse(target)
+	if err != nil {
+		return "", err
+	}
+	return u.Hostname(), nil
 }
 
 // hostname reports whether host is a domain name in ASCII.
