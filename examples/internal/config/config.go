@@ -27,6 +27,8 @@
 package config
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"net/netip"
 	"time"
 
@@ -72,18 +74,27 @@ type API struct {
 // Token is one bearer token of the client API. Exactly one of TokenFile,
 // TokenEnv and SHA256 is set; after [Load], SHA256 is, whichever it was.
 type Token struct {
-	// Name appears in logs and metrics: a DNS label, unique.
+	// Name is the holder of its leases: a DNS label. Two tokens of one name are
+	// one holder, so that a token can be replaced while both work.
 	Name string `yaml:"name"`
 	// TokenFile is a file that holds the token.
 	TokenFile string `yaml:"tokenFile"`
 	// TokenEnv is the environment variable that holds it.
 	TokenEnv string `yaml:"tokenEnv"`
-	// SHA256 is the digest of the token, 64 hexadecimal digits.
+	// SHA256 is the digest of the token, 64 hexadecimal digits. The file may
+	// have "sha256:" in front.
 	SHA256 string `yaml:"sha256"`
 	// Fleets are the fleets that it may use. Empty is all of them.
 	Fleets []string `yaml:"fleets"`
-	// Admin allows what changes fleets, such as asking for replacements.
+	// Admin allows it to see and release the leases of all tokens.
 	Admin bool `yaml:"admin"`
+}
+
+// Digest returns the SHA-256 of the token.
+func (t Token) Digest() [sha256.Size]byte {
+	var sum [sha256.Size]byte
+	_, _ = hex.Decode(sum[:], []byte(t.SHA256)) // checked by Load
+	return sum
 }
 
 // Check configures the proxy check.

@@ -155,9 +155,9 @@ func defaultStateDir(getenv func(string) string) (string, error) {
 	return filepath.Join(dir, "crawlfleet", "proxyd"), nil
 }
 
-// minToken is the least length of a token. Sixteen bytes of any alphabet that
-// a generator uses cannot be guessed over the network.
-const minToken = 16
+// minToken is the least bytes of a token, as the client API has it: 128 bits
+// in base64.
+const minToken = 22
 
 // token replaces the source of a token by its digest.
 func (r resolver) token(path string, t *Token) {
@@ -172,19 +172,18 @@ func (r resolver) token(path string, t *Token) {
 		return
 	}
 	if t.SHA256 != "" {
-		digest, err := hex.DecodeString(t.SHA256)
-		if err != nil || len(digest) != sha256.Size {
+		t.SHA256 = strings.ToLower(strings.TrimPrefix(t.SHA256, "sha256:"))
+		if digest, err := hex.DecodeString(t.SHA256); err != nil || len(digest) != sha256.Size {
 			r.fault(path+".sha256", "is not 64 hexadecimal digits; printf %%s TOKEN | sha256sum prints them")
 		}
-		t.SHA256 = strings.ToLower(t.SHA256)
 		return
 	}
 	secret, ok := r.secret(path, "token", t.TokenFile, t.TokenEnv)
 	if !ok {
 		return
 	}
-	if len(secret) < minToken {
-		r.fault(path, "the token has %d bytes; at least %d are needed (openssl rand -hex 32 makes one)", len(secret), minToken)
+	if len(secret) < minToken || strings.ContainsFunc(secret, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		r.fault(path, "the token is not at least %d bytes of printable ASCII without space; openssl rand -hex 32 makes one", minToken)
 		return
 	}
 	sum := sha256.Sum256([]byte(secret))

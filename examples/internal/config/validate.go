@@ -61,10 +61,10 @@ func (c *Config) validateAPI() {
 	for i, t := range c.API.Tokens {
 		path := fmt.Sprintf("api.tokens[%d]", i)
 		c.label(path+".name", "token", t.Name, provider.MaxName)
-		if seen[t.Name] {
-			c.source.fault(path+".name", "%q stands twice; names of tokens are unique", t.Name)
+		if t.SHA256 != "" && seen[t.SHA256] {
+			c.source.fault(path, "is the same token as one before; give each its own")
 		}
-		seen[t.Name] = true
+		seen[t.SHA256] = true
 		for j, fleet := range t.Fleets {
 			if !slices.ContainsFunc(c.Fleets, func(f Fleet) bool { return f.Name == fleet }) {
 				c.source.fault(fmt.Sprintf("%s.fleets[%d]", path, j), "there is no fleet %q", fleet)
