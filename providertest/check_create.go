@@ -25,6 +25,9 @@ func createChecks() []check {
 	}, {
 		name: "Create/Concurrent", rule: "Create/1", run: createConcurrent,
 		says: "Many callers of two processes that create one name at once get one ID, and the backend holds one machine.",
+	}, {
+		name: "Create/ManyNames", rule: "Create/9", run: createManyNames,
+		says: "Many names that are created at once get an ID and a machine each.",
 	}}
 }
 
@@ -86,6 +89,28 @@ func createConcurrent(t *trial) {
 		t.same(made[0], made[i], errs[i], "one of the concurrent Creates")
 	}
 	t.oneMachine(processes[0], made[0].Name)
+}
+
+func createManyNames(t *trial) {
+	processes := []provider.Provider{t.open(), t.open()}
+	n := t.config.callers()
+	made, errs := make([]provider.Instance, n), make([]error, n)
+	t.parallel(n, func(i int) {
+		made[i], errs[i] = t.create(processes[i%len(processes)], t.spec(i))
+	})
+	names := map[string]string{}
+	for i, inst := range made {
+		if errs[i] != nil {
+			t.failf("Create of %d names at once: %v", n, errs[i])
+		}
+		if other, ok := names[inst.ID]; ok {
+			t.failf("%s and %s have one ID, %s", other, inst.Name, inst.ID)
+		}
+		names[inst.ID] = inst.Name
+	}
+	for _, inst := range made {
+		t.oneMachine(processes[0], inst.Name)
+	}
 }
 
 // lasting is what of an instance does not change by itself.

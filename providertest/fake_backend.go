@@ -162,7 +162,8 @@ func (b *FakeBackend) claim(ctx context.Context, m fakeMachine) (fakeMachine, er
 		}
 		b.made++
 		m.created, m.number = now, b.made
-		b.machines[fakeKey{m.place, m.key}] = &m
+		there := m
+		b.machines[fakeKey{m.place, m.key}] = &there
 		return nil
 	})
 	return m, err

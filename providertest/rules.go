@@ -120,7 +120,7 @@ func rules() []Rule {
 
 // checks returns the checks of all groups.
 func checks() []check {
-	return slices.Concat(createChecks(), getChecks(), listChecks(), deleteChecks(), allChecks())
+	return slices.Concat(createChecks(), createSpecChecks(), createOverChecks(), getChecks(), listChecks(), deleteChecks(), allChecks())
 }
 
 // KindAdvice says what a kind of error means and what a reconciler does then.
