@@ -1,8 +1,6 @@
 package config
 
-import (
-	"reflect"
-)
+import "reflect"
 
 // Decode fills the struct that v points to with the keys of the provider's
 // kind: those beside kind and retired, by its yaml tags. It is as strict as
@@ -22,24 +20,13 @@ func (p Provider) Decode(v any) error {
 	return s.err()
 }
 
-// Fault returns an error that says of one of the provider's own keys what is
-// wrong with it, in the form of all faults: with file, line and path. Package
-// kinds uses it for what it checks after Decode.
+// Fault returns an error that says of one of the provider's keys what is wrong
+// with it, in the form of all faults: with file, line and path. Package kinds
+// uses it for what it checks after Decode.
 func (p Provider) Fault(key, text string) error {
 	if p.keys.source == nil {
-		return &Error{File: "provider", Faults: []Fault{{Path: key, Text: text}}}
+		return &Error{File: "configuration", Faults: []Fault{{Path: key, Text: text}}}
 	}
-	s := &source{file: p.keys.source.file, lines: map[string]int{}}
-	path := p.keys.path
-	if key != "" {
-		path = join(path, key)
-	}
-	s.lines[path] = p.keys.source.line(path)
-	for _, pair := range p.keys.values {
-		if k, ok := plain(pair.Key); ok {
-			s.lines[join(p.keys.path, k)] = nodeLine(pair.Key)
-		}
-	}
-	s.fault(path, "%s", text)
-	return s.err()
+	path := join(p.keys.path, key)
+	return &Error{File: p.keys.source.file, Faults: []Fault{{Path: path, Line: p.keys.source.line(path), Text: text}}}
 }
