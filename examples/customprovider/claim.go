@@ -3,6 +3,7 @@
 package customprovider
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -70,8 +71,9 @@ func (p *Provider) dir(i incarnation) string {
 	return p.path("instances", p.ownerKey()+"."+i.Name+"."+i.Token)
 }
 
-// claim reads the claim of a name. Absent is fs.ErrNotExist. What is there and
-// is not a claim of this owner for this name is Conflict, whatever it is.
+// claim reads the claim of a name. Absent, for sure, is fs.ErrNotExist. What
+// is there and is not a claim of this owner for this name is Conflict, whatever
+// it is.
 func (p *Provider) claim(name string) (incarnation, error) {
 	path := p.claimPath(name)
 	text, err := os.Readlink(path)
@@ -79,7 +81,7 @@ func (p *Provider) claim(name string) (incarnation, error) {
 		return incarnation{}, foreign(path, "is not a link")
 	}
 	if err != nil {
-		return incarnation{}, err
+		return incarnation{}, cmp.Or(p.sure(), err)
 	}
 	var r record
 	switch err := json.Unmarshal([]byte(text), &r); {

@@ -89,9 +89,6 @@ func (p *Provider) create(ctx context.Context, spec provider.Spec) (provider.Ins
 func (p *Provider) incumbent(name string) (incarnation, error) {
 	i, err := p.claim(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		if err := p.sure(); err != nil {
-			return incarnation{}, err
-		}
 		left, err := p.leftovers(name, "")
 		if err != nil || len(left) == 0 {
 			return incarnation{}, err

@@ -246,7 +246,8 @@ func (p *Provider) sure() error {
 		}
 		is, err := os.Stat(dir)
 		if err != nil {
-			return fmt.Errorf("the state directory is not there any more: %w", err)
+			// Not wrapped: this is not the file that was asked for.
+			return fmt.Errorf("the state directory is not there any more: %v", err)
 		}
 		// The open handle keeps the inode's number from being used again.
 		if !os.SameFile(was, is) {
