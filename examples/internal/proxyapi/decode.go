@@ -114,7 +114,7 @@ func decodeValue(d *json.Decoder, path string, target any) error {
 		return decodeStrings(d, path+".", target)
 	}
 	err := d.Decode(target)
-	if _, ok := errors.AsType[*json.SyntaxError](err); ok || errors.Is(err, io.ErrUnexpectedEOF) {
+	if _, ok := errors.AsType[*json.SyntaxError](err); ok || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return badJSON("it cannot be read as JSON")
 	}
 	if err != nil {

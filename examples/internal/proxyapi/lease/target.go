@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
+	"unicode/utf8"
 
 	"golang.org/x/net/idna"
 )
@@ -29,7 +30,8 @@ func NormalizeTarget(target string) (string, error) {
 		return "", err
 	}
 	host, err := hostOf(target)
-	if err != nil {
+	// A percent sign in a host may hide bytes that are no text.
+	if err != nil || strings.ContainsRune(host, utf8.RuneError) {
 		return "", fieldError("target", "is not a host or a URL with one; write it as example.com or https://example.com/")
 	}
 	if addr, err := netip.ParseAddr(host); err == nil {

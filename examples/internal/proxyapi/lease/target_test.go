@@ -44,7 +44,7 @@ func TestNormalizeTarget(t *testing.T) {
 func TestNormalizeTargetRefuses(t *testing.T) {
 	for _, target := range []string{
 		"exa mple.com", "http://", "https:///path", ":80", ".", "..", "a..b", ".example.com", "example.com:port",
-		"http://exa%20mple.com/", "[::1", "exam\x00ple.com", "example.com\n", "ex*mple.com", "a@", "\xff.example",
+		"http://exa%20mple.com/", "[::1", "exam\x00ple.com", "example.com\n", "ex*mple.com", "a@", "\xff.example", "\ufffd.example", "%ff00",
 		strings.Repeat("a", 64) + ".example", strings.Repeat("a.", 127) + "aa", strings.Repeat("a", MaxTarget+1),
 		"https://user:hunter2@/",
 	} {
