@@ -3,6 +3,7 @@ package guest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -25,7 +26,7 @@ const (
 	maxIdleTargetsEach   = 32
 	idleTargetExpiration = 30 * time.Second
 	// lastWords is how long a client may take to read the answer that its time
-	// is over.
+	// is over, and to send what it owes of a body that nobody reads.
 	lastWords = 5 * time.Second
 )
 
@@ -96,10 +97,10 @@ func rewrite(r *httputil.ProxyRequest) {
 // rawPath returns the path in the bytes of the request line, or nothing where
 // net/url may write it as it likes.
 func rawPath(r *http.Request) string {
-	_, rest, _ := strings.Cut(r.RequestURI, "://")
+	whole, _, _ := strings.Cut(r.RequestURI, "?")
+	_, rest, _ := strings.Cut(whole, "://")
 	_, path, found := strings.Cut(rest, "/")
-	path, _, _ = strings.Cut(path, "?")
-	if !found || strings.HasPrefix(path, "/") || strings.Contains(rest[:len(rest)-len(path)], "?") {
+	if !found || strings.HasPrefix(path, "/") {
 		return ""
 	}
 	return "/" + path
@@ -141,7 +142,7 @@ func (s *Server) forward(w http.ResponseWriter, r *http.Request) {
 	w.Header()["Content-Type"] = nil // net/http guesses none where the target gives none
 	r = r.WithContext(context.WithValue(ctx, watchdogKey{}, dog))
 	if r.Body != http.NoBody {
-		r.Body = &touching{r.Body, dog}
+		r.Body = requestBody{&touching{r.Body, dog}}
 	}
 	s.forwarder.ServeHTTP(w, r)
 }
@@ -192,6 +193,18 @@ func (t *touching) Read(p []byte) (int, error) {
 	n, err := t.ReadCloser.Read(p)
 	if n > 0 {
 		t.dog.touch()
+	}
+	return n, err
+}
+
+// requestBody tells a client that breaks off from a target that does.
+type requestBody struct{ io.ReadCloser }
+
+// Read returns a *refusal for what is not the body's end.
+func (b requestBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil && err != io.EOF {
+		err = refuseRequest(fmt.Errorf("the body of the request is not complete: %w", err))
 	}
 	return n, err
 }

@@ -208,6 +208,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer s.handlers.Done()
+	control := http.NewResponseController(w)
+	// Answers do not wait for the rest of a body, and afterwards it is not
+	// waited for long: its client may never send it.
+	_ = control.EnableFullDuplex()
+	defer func() { _ = control.SetReadDeadline(time.Now().Add(lastWords)) }()
 	as, _ := r.Context().Value(classKey{}).(class)
 	if as != client {
 		w.Header().Set("Connection", "close") // others wait for its slot
@@ -275,6 +280,9 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request, refused *refusal
 		attrs = append(attrs, slog.String("cause", refused.err.Error()))
 	}
 	s.log.LogAttrs(r.Context(), level, "refused", attrs...)
+	if r.ContentLength != 0 {
+		w.Header().Set("Connection", "close") // what follows its body is not known
+	}
 	refused.write(w)
 }
 

@@ -66,6 +66,7 @@ func (r *fakeResolver) LookupNetIP(_ context.Context, _, host string) ([]netip.A
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.calls++
+	host = strings.ToLower(host)
 	answers := r.answers[host]
 	if len(answers) == 0 {
 		return nil, &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
