@@ -52,7 +52,11 @@ func quickstart(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	defer p.Close()
-	return run(ctx, out, p, "http://"+page.String())
+	if err := run(ctx, out, p, "http://"+page.String()); err != nil {
+		return err
+	}
+	fmt.Fprintln(out, "and is removed again")
+	return nil
 }
 
 // run is what the README shows: it has a machine made, uses its proxy, and has
@@ -67,13 +71,7 @@ func run(ctx context.Context, out io.Writer, p provider.Provider, target string)
 		return err
 	}
 	ref := inst.Ref
-	defer func() {
-		removed := provider.Remove(context.WithoutCancel(ctx), p, ref)
-		if removed == nil {
-			fmt.Fprintln(out, ref.Name, "is removed")
-		}
-		err = errors.Join(err, removed)
-	}()
+	defer func() { err = errors.Join(err, provider.Remove(context.WithoutCancel(ctx), p, ref)) }()
 	if inst, err = provider.Wait(ctx, p, ref, nil); err != nil {
 		return err
 	}

@@ -31,7 +31,7 @@ func TestQuickstart(t *testing.T) {
 	}
 	want := regexp.MustCompile(`^web-1 runs at http://127\.0\.0\.1:\d+
 http://127\.0\.0\.1:\d+ answers 200 OK: a page, fetched through a proxy
-web-1 is removed
+and is removed again
 $`)
 	if !want.Match(out.Bytes()) {
 		t.Errorf("it printed\n%s\nwant a match of\n%s", &out, want)
