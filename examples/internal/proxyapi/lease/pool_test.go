@@ -396,4 +396,31 @@ func TestRequestKeysKeepPartsApart(t *testing.T) {
 	if a.key() != b.key() {
 		t.Error("the order of the fleets changes the key")
 	}
+	labels := make(map[string]string)
+	for i := range 20 {
+		labels[fmt.Sprint(i)] = "x"
+	}
+	one := Request{Selector: Selector{Labels: labels}}.key()
+	for range 20 {
+		if got := (Request{Selector: Selector{Labels: maps.Clone(labels)}}).key(); got != one {
+			t.Fatalf("one selector has the keys %s and %s", one, got)
+		}
+	}
+}
+
+func TestTheSelectorsInUseKeepTheirViews(t *testing.T) {
+	p := NewPool(Options{Cap: 1000})
+	p.Replace(working("web", 3))
+	often := Request{Selector: Selector{Fleet: "web"}}
+	for i := range 5 * maxViews {
+		take(t, p, Request{Fleets: []string{"web", fmt.Sprint(i)}})
+		built := p.views[often.key()]
+		take(t, p, often)
+		if i > 0 && p.views[often.key()] != built {
+			t.Fatal("a selector in use lost its view to one that was used once")
+		}
+	}
+	if len(p.views) != maxViews {
+		t.Errorf("there are %d views; want %d", len(p.views), maxViews)
+	}
 }

@@ -143,11 +143,14 @@ func TestOneHoldersSessionsArePressedOutByItsOwn(t *testing.T) {
 	b := bound(t, p, Request{Holder: "b", Session: "s"})
 	for i := range maxSessions + 1 {
 		bound(t, p, Request{Holder: "a", Session: fmt.Sprint(i)})
+		if i == maxSessions-1 {
+			bound(t, p, Request{Holder: "a", Session: "0"})
+		}
 	}
 	if got := p.sessions["a"].used.Len(); got != maxSessions || len(p.sessions["a"].byKey) != maxSessions {
 		t.Errorf("a has %d sessions; want at most %d", got, maxSessions)
 	}
-	if p.sessions["a"].proxy("0") != "" || p.sessions["a"].proxy("1") == "" {
+	if p.sessions["a"].proxy("1") != "" || p.sessions["a"].proxy("0") == "" {
 		t.Error("not the least recently used session was forgotten")
 	}
 	if got := bound(t, p, Request{Holder: "b", Session: "s"}); got != b {

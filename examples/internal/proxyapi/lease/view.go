@@ -32,7 +32,8 @@ type view struct {
 	matched bool
 	// asked is the number of the last request that used it.
 	asked uint64
-	// first is when the first lease on its proxies expires; zero is not known.
+	// first is when the first lease on its proxies expires, known only while
+	// all are at the cap; zero is not known.
 	first time.Time
 }
 
@@ -90,10 +91,7 @@ func (v *view) take(count, limit int) []*entry {
 }
 
 // put brings back what take removed.
-func (v *view) put(e *entry) {
-	heap.Push(v, e)
-	v.first = time.Time{}
-}
+func (v *view) put(e *entry) { heap.Push(v, e) }
 
 // Len, Less, Swap, Push and Pop are for container/heap.
 func (v *view) Len() int { return len(v.heap) }
