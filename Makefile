@@ -11,18 +11,20 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
 
 # Every module of the tree is built, linted and tested; none is named here.
-MODULES := $(patsubst %/go.mod,%,$(sort $(shell find . -name go.mod -not -path '*/testdata/*' -not -path './.git/*')))
+MODULES := $(sort $(patsubst %/go.mod,%,$(shell find . -name go.mod -not -path '*/testdata/*' -not -path './.git/*')))
 
 # Words of //go:build lines that are ours: vet and staticcheck run with all of
 # them as well as with none.
 TAGS = $(shell .ci/tags)
 
 # each runs a command in every module, in the workspace when go.work lists it.
-each = for m in $(MODULES); do work=off; if grep -qE "^[[:space:]]*$$m$$" go.work; then work=; fi; \
-	echo "-- $(1) ($$m)"; (cd $$m && GOWORK=$$work $(2)); done
+# After a failure it goes on with the other modules, and fails at the end.
+each = failed=; for m in $(MODULES); do work=off; if grep -qE "^[[:space:]]*$$m$$" go.work; then work=; fi; \
+	echo "-- $(1) ($$m)"; (cd $$m && GOWORK=$$work $(2)) || failed=1; done; test -z "$$failed"
 
 # alone does so outside the workspace, as a program that requires the module sees it.
-alone = for m in $(MODULES); do echo "-- $(1) ($$m)"; (cd $$m && GOWORK=off $(2)); done
+alone = failed=; for m in $(MODULES); do \
+	echo "-- $(1) ($$m)"; (cd $$m && GOWORK=off $(2)) || failed=1; done; test -z "$$failed"
 
 # gotest is go test, which also reports what was skipped; .ci/skips.txt lists
 # what may be skipped in CI. See internal/gotest.
@@ -87,7 +89,7 @@ cover: ## coverage of the library's packages by all tests of its module
 	@go tool cover -func=coverage/root.out | tail -1
 
 .PHONY: lint
-lint: lint-format lint-vet lint-staticcheck lint-tidy lint-generate lint-vuln ## every check of the source
+lint: lint-format lint-tidy lint-vet lint-systems lint-staticcheck lint-generate lint-vuln ## every check of the source
 
 .PHONY: lint-format
 lint-format:
@@ -99,6 +101,12 @@ lint-format:
 lint-vet:
 	@$(call alone,go vet,go vet ./...)
 	@tags="$(TAGS)"; if [ -n "$$tags" ]; then $(call alone,go vet -tags $$tags,go vet -tags "$$tags" ./...); fi
+
+# The examples need flock(2); the library compiles everywhere.
+.PHONY: lint-systems
+lint-systems:
+	@$(call alone,go vet for darwin,env GOOS=darwin CGO_ENABLED=0 go vet ./...)
+	@echo "-- go vet for windows (.)"; GOWORK=off GOOS=windows CGO_ENABLED=0 go vet ./...
 
 .PHONY: lint-staticcheck
 lint-staticcheck:
