@@ -16,6 +16,7 @@ import (
 // into, or the fields of an object below.
 type fields map[string]any
 
+// lookup is what decodeObject asks.
 func (f fields) lookup(name string) (target any, known bool) {
 	target, known = f[name]
 	return target, known
@@ -41,6 +42,9 @@ func readBody(r *http.Request, into fields) error {
 	return decode(body, into)
 }
 
+// checkMediaType asks for the one form that decode reads. A body that is not
+// announced as JSON is refused even when it is JSON: a page in a browser may
+// send such a body to a loopback port without asking, but not this type.
 func checkMediaType(h http.Header) error {
 	mediaType, params, err := mime.ParseMediaType(h.Get("Content-Type"))
 	charset := params["charset"]
@@ -106,6 +110,8 @@ func decodeObject(d *json.Decoder, path string, into func(name string) (target a
 	return nil
 }
 
+// decodeValue reads what follows a name. Malformed JSON is the body's fault,
+// and a value of another type the field's.
 func decodeValue(d *json.Decoder, path string, target any) error {
 	switch target := target.(type) {
 	case fields:
@@ -155,10 +161,13 @@ func mismatch(target any) string {
 	return "has the wrong type"
 }
 
+// badJSON is the problem of a body of which no field can be named.
 func badJSON(detail string) error {
 	return Problem{Status: http.StatusBadRequest, Code: CodeBadRequest, Detail: "the body is not what is taken here: " + detail}
 }
 
+// badField is the problem of a field or a parameter, which the detail names
+// too, for who shows nothing else.
 func badField(field, detail string) error {
 	// A name that a client made up may be long.
 	field = strings.ToValidUTF8(field[:min(len(field), 200)], "?")

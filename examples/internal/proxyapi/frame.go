@@ -29,29 +29,34 @@ func (s *Server) frame(next http.Handler) http.Handler {
 		w.Header().Set("Cache-Control", "no-store")
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		out := &statusWriter{ResponseWriter: w}
-		defer func() {
-			fault := recover()
-			if fault != nil && fault != http.ErrAbortHandler {
-				s.opts.Logger.Error("a request panicked", "request", id, "panic", fault, "stack", string(debug.Stack()))
-				if out.status == 0 {
-					writeProblem(out, internal())
-					fault = nil
-				}
-			}
-			// The mux has written the pattern into the request.
-			s.metrics.observe(r.Pattern, out.code(), time.Since(began))
-			s.opts.Logger.LogAttrs(r.Context(), slog.LevelDebug, "request", slog.String("request", id),
-				slog.String("route", routeLabel(r.Pattern)), slog.Int("status", out.code()),
-				slog.Duration("took", time.Since(began)))
-			if fault != nil {
-				// Half an answer must not look like a whole one.
-				panic(http.ErrAbortHandler)
-			}
-		}()
+		defer func() { s.finish(out, r, id, time.Since(began), recover()) }()
 		next.ServeHTTP(out, r)
 	})
 }
 
+// finish counts and logs an answer. After a panic it answers, when nothing of
+// an answer is written yet, and otherwise cuts the connection: half an answer
+// must not look like a whole one.
+func (s *Server) finish(out *statusWriter, r *http.Request, id string, took time.Duration, fault any) {
+	if fault != nil && fault != http.ErrAbortHandler {
+		s.opts.Logger.Error("a request panicked", "request", id, "panic", fault, "stack", string(debug.Stack()))
+		if out.status == 0 {
+			writeProblem(out, internal())
+			fault = nil
+		}
+	}
+	// The mux has written the pattern into the request. The path is not logged,
+	// because it has the IDs of leases in it.
+	s.metrics.observe(r.Pattern, out.code(), took)
+	s.opts.Logger.LogAttrs(r.Context(), slog.LevelDebug, "request", slog.String("request", id),
+		slog.String("route", routeLabel(r.Pattern)), slog.Int("status", out.code()), slog.Duration("took", took))
+	if fault != nil {
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// goodRequestID reports whether a client's ID can be logged and sent back as
+// it is.
 func goodRequestID(id string) bool {
 	return id != "" && len(id) <= maxRequestID && !strings.ContainsFunc(id, func(r rune) bool {
 		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("-_.", r))

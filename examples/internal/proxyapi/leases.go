@@ -7,7 +7,8 @@ import (
 	"github.com/crawlfleet/provider/examples/internal/proxyapi/lease"
 )
 
-// LeaseRequest is the body of POST /v1/leases. All fields may be left out.
+// LeaseRequest is the body of POST /v1/leases. All fields may be left out; the
+// limits and defaults are those of [lease.Request] and [lease.Options].
 type LeaseRequest struct {
 	// Target is the host, host:port or URL that the leases are for.
 	Target string `json:"target,omitempty"`
@@ -77,6 +78,7 @@ type Lease struct {
 	Expires time.Time `json:"expires"`
 }
 
+// leaseOf writes a lease for its holder, credentials included.
 func leaseOf(l lease.Lease) Lease {
 	return Lease{
 		ID: l.ID, URL: l.Proxy.URL().String(), Proxy: l.Proxy.Name, ProxyID: l.Proxy.ID,
@@ -92,6 +94,8 @@ func (s *Server) createLeases(w http.ResponseWriter, r *http.Request, caller Tok
 	if err := readBody(r, in.fields()); err != nil {
 		return err
 	}
+	// To the pool, fleets that are not the token's do not exist. Who names one
+	// is told so, because it will not help to wait.
 	if in.Selector.Fleet != "" && !caller.sees(in.Selector.Fleet) {
 		return Problem{Status: http.StatusForbidden, Code: CodeForbidden, Field: "selector.fleet",
 			Detail: "selector.fleet: this token is bound to other fleets"}
@@ -110,7 +114,8 @@ func (s *Server) createLeases(w http.ResponseWriter, r *http.Request, caller Tok
 	return writeJSON(w, http.StatusCreated, list)
 }
 
-// getLease serves GET /v1/leases/{id}.
+// getLease serves GET /v1/leases/{id}: who holds a lease on a proxy that does
+// not answer any more learns here whether it is gone.
 func (s *Server) getLease(w http.ResponseWriter, r *http.Request, caller Token) error {
 	l, err := s.opts.Pool.Get(r.PathValue("id"), caller.holder())
 	if err != nil {
@@ -119,7 +124,9 @@ func (s *Server) getLease(w http.ResponseWriter, r *http.Request, caller Token) 
 	return writeJSON(w, http.StatusOK, leaseOf(l))
 }
 
-// deleteLease serves DELETE /v1/leases/{id}.
+// deleteLease serves DELETE /v1/leases/{id}. A lease that has ended is as good
+// as one that is released now, so that a client may repeat what it lost the
+// answer of.
 func (s *Server) deleteLease(w http.ResponseWriter, r *http.Request, caller Token) error {
 	if err := s.opts.Pool.Release(r.PathValue("id"), caller.holder()); err != nil {
 		return err

@@ -25,6 +25,7 @@ type metrics struct {
 	seconds  *prometheus.HistogramVec
 }
 
+// newMetrics registers the metrics of the requests and of the pool.
 func newMetrics(registry *prometheus.Registry, pool *lease.Pool) (*metrics, error) {
 	m := &metrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -51,6 +52,7 @@ func (m *metrics) observe(pattern string, code int, took time.Duration) {
 	m.seconds.WithLabelValues(routeLabel(pattern)).Observe(took.Seconds())
 }
 
+// routeLabel is never the path of a request.
 func routeLabel(pattern string) string { return cmp.Or(pattern, otherRoute) }
 
 // poolCollector reads the counts of a pool.
@@ -60,6 +62,8 @@ type poolCollector struct {
 	granted, denied, ended, inFlight, proxies, draining *prometheus.Desc
 }
 
+// newPoolCollector makes the descriptions once; a collector is asked at every
+// scrape.
 func newPoolCollector(pool *lease.Pool) *poolCollector {
 	desc := func(name, help string, labels ...string) *prometheus.Desc {
 		return prometheus.NewDesc(MetricPrefix+name, help, labels, nil)
@@ -91,6 +95,8 @@ func (c *poolCollector) Collect(ch chan<- prometheus.Metric) {
 	gauge := func(d *prometheus.Desc, n int, labels ...string) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(n), labels...)
 	}
+	// The reasons and ends are constants, and the fleets are of the program's
+	// configuration: no client can make a new label.
 	counter(c.granted, s.Granted)
 	for reason, n := range s.Denied {
 		counter(c.denied, n, string(reason))

@@ -66,6 +66,7 @@ type Proxy struct {
 	Leases int `json:"leases"`
 }
 
+// proxyOf writes a proxy for everybody who has a token: without credentials.
 func proxyOf(l lease.Listed) Proxy {
 	return Proxy{
 		ID: l.ID, Name: l.Name, Fleet: l.Fleet, Provider: l.Provider, Location: l.Location,
@@ -75,6 +76,8 @@ func proxyOf(l lease.Listed) Proxy {
 	}
 }
 
+// addrText is empty for an address that is not known, where netip writes
+// "invalid IP".
 func addrText(a netip.Addr) string {
 	if !a.IsValid() {
 		return ""
@@ -82,6 +85,7 @@ func addrText(a netip.Addr) string {
 	return a.String()
 }
 
+// stateText is never empty, so that a filter can name each state.
 func stateText(s provider.State) string { return cmp.Or(string(s.Known()), unknownState) }
 
 // listProxies serves GET /v1/proxies.
@@ -106,12 +110,14 @@ func (s *Server) listProxies(w http.ResponseWriter, r *http.Request, caller Toke
 // proxyQuery is what the parameters ask for.
 type proxyQuery struct {
 	selector lease.Selector
-	state    string
-	working  string
-	after    lease.Key
-	limit    int
+	// state and working are as they are written; empty is any.
+	state, working string
+	// after is where the page before ended.
+	after lease.Key
+	limit int
 }
 
+// match reports whether the proxy belongs on the list.
 func (q proxyQuery) match(p *lease.Proxy) bool {
 	return q.selector.Match(p) &&
 		(q.state == "" || q.state == stateText(p.State)) &&
@@ -139,6 +145,8 @@ func parseProxyQuery(u *url.URL) (proxyQuery, error) {
 	return q, nil
 }
 
+// set reads one parameter. An empty fleet, provider or location is no filter,
+// which is what a form with empty fields sends.
 func (q *proxyQuery) set(name, value string) error {
 	var ok bool
 	switch name {

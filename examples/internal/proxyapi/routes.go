@@ -31,8 +31,9 @@ type Route struct {
 type handler func(w http.ResponseWriter, r *http.Request, caller Token) error
 
 // Routes returns all that the Server serves. Others are answered with 404, and
-// other methods on these paths with 405.
+// other methods on these paths with 405. A pattern with GET serves HEAD too.
 func (s *Server) Routes() []Route {
+	// One collector that fails does not hide the metrics of the others.
 	metrics := promhttp.HandlerFor(s.opts.Registry, promhttp.HandlerOpts{
 		ErrorHandling: promhttp.ContinueOnError,
 	})
@@ -95,6 +96,7 @@ func problems(mux *http.ServeMux) http.Handler {
 			mux.ServeHTTP(w, r)
 			return
 		}
+		// The mux tells of the methods only in the answer that it would give.
 		dry := &dryWriter{header: make(http.Header)}
 		h.ServeHTTP(dry, r)
 		if allow := dry.header.Get("Allow"); allow != "" {

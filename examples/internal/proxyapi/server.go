@@ -52,7 +52,9 @@ type Options struct {
 
 // Server serves the client API. Its methods are safe for concurrent use.
 type Server struct {
-	opts    Options
+	opts Options
+	// tokens is replaced as a whole, so that a request sees all of one
+	// configuration.
 	tokens  atomic.Pointer[[]Token]
 	metrics *metrics
 	handler http.Handler

@@ -88,6 +88,7 @@ func healthz(w http.ResponseWriter, _ *http.Request, _ Token) error {
 
 // readyz serves GET /readyz.
 func (s *Server) readyz(w http.ResponseWriter, _ *http.Request, _ Token) error {
+	// The error is for everybody to read, as Options.Ready says.
 	if s.opts.Ready != nil {
 		if err := s.opts.Ready(); err != nil {
 			return Problem{Status: http.StatusServiceUnavailable, Code: CodeNotReady, Detail: err.Error()}
