@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/crawlfleet/provider/examples/internal/proxyapi/lease"
 )
@@ -84,5 +85,31 @@ func TestDocumentHasAllNames(t *testing.T) {
 	slices.Sort(served)
 	if !slices.Equal(slices.Compact(documented), served) {
 		t.Errorf("documented are the metrics %v; served are %v", documented, served)
+	}
+}
+
+// The limits and defaults in the document are the code's.
+func TestDocumentHasTheLimits(t *testing.T) {
+	text := strings.Join(strings.Fields(documentation(t)), " ")
+	a := newAPI(t, lease.NewPool(lease.Options{}))
+	for _, tt := range []struct {
+		phrase string
+		holds  bool
+	}{
+		{"(10 by default)", lease.DefaultCap == 10},
+		{"`\"1s\"` to `\"1h\"` | `\"5m\"`", lease.DefaultMinTTL == time.Second && lease.DefaultMaxTTL == time.Hour && lease.DefaultTTL == 5*time.Minute},
+		{"1 to 100, each on another proxy", lease.MaxCount == 100},
+		{"up to 256 bytes", lease.MaxSession == 256},
+		{"keeps its proxy for an hour", lease.DefaultSessionIdle == time.Hour},
+		{"it ended over 10 minutes ago", lease.DefaultRemember == 10*time.Minute},
+		{"1 to 1000; 100 by default", MaxLimit == 1000 && DefaultLimit == 100},
+		{"at most 65,536 bytes and a header 16,384", MaxBody == 65536 && a.server.HTTPServer().MaxHeaderBytes == 16384},
+		{"has to arrive within 15 s", a.server.HTTPServer().ReadTimeout == 15*time.Second},
+		{"at least 22 bytes", MinToken == 22},
+		{"up to 64 letters", maxRequestID == 64},
+	} {
+		if !tt.holds || !strings.Contains(text, tt.phrase) {
+			t.Errorf("docs/api.md and the code differ on %q", tt.phrase)
+		}
 	}
 }
