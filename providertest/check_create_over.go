@@ -64,7 +64,8 @@ func createCanceled(t *trial) {
 		t.busy(err)
 		t.allListed(p)
 		err = t.eventually(func() error {
-			if err := t.remove(p, provider.Ref{Name: spec.Name}); err != nil {
+			err := t.remove(p, provider.Ref{Name: spec.Name})
+			if k := provider.KindOf(err); k != "" && k != provider.NotFound {
 				return fmt.Errorf("Delete(%s): %w", spec.Name, err)
 			}
 			if held := t.audit(p); len(held) > 0 {

@@ -13,6 +13,9 @@ func deleteChecks() []check {
 		name: "Delete/Clean", rule: "Delete/1", run: deleteClean,
 		says: "When Delete returns nil, the backend holds nothing of the instance, and everything of another.",
 	}, {
+		name: "Delete/AtOnce", rule: "Delete/1", run: deleteAtOnce,
+		says: "Delete at once after Create leaves nothing.",
+	}, {
 		name: "Delete/Converges", rule: "Delete/2", run: deleteConverges,
 		says: "Delete, called again, returns nil within the patience; each InProgress before that has a RetryAfter.",
 	}, {
@@ -21,9 +24,6 @@ func deleteChecks() []check {
 	}, {
 		name: "Delete/Cut", rule: "Delete/3", run: deleteCut, needs: []Need{NeedPlaces},
 		says: "Delete, while the place is unreachable, is not nil.",
-	}, {
-		name: "Delete/AtOnce", rule: "Delete/4", run: deleteAtOnce,
-		says: "Delete at once after Create leaves nothing.",
 	}, {
 		name: "Delete/Stopped", rule: "Delete/4", run: deleteStopped, needs: []Need{NeedStopper},
 		says: "Delete of a stopped instance leaves nothing.",

@@ -107,6 +107,9 @@ func (f *Fake) Close() error {
 	if again && f.flawed(FlawCloseOnce) {
 		return f.wrap("Close", provider.Ref{}, fs.ErrClosed)
 	}
+	if f.flawed(FlawOpenAfterClose) {
+		return nil
+	}
 	f.end()
 	f.calls.Wait()
 	return nil
@@ -122,9 +125,6 @@ func (f *Fake) enter(ctx context.Context) (context.Context, func(), error) {
 	f.calls.Add(1)
 	ctx, cancel := context.WithCancel(ctx)
 	stop := context.AfterFunc(f.closing, cancel)
-	if f.flawed(FlawOpenAfterClose) {
-		stop()
-	}
 	return ctx, func() { stop(); cancel(); f.calls.Done() }, nil
 }
 

@@ -44,7 +44,7 @@ func (f *Fake) create(ctx context.Context, spec provider.Spec) (provider.Instanc
 	}
 	adopted := m != nil
 	if !adopted {
-		if m, err = f.place(ctx, spec); err != nil {
+		if m, adopted, err = f.place(ctx, spec); err != nil {
 			return provider.Instance{}, err
 		}
 	}
@@ -104,11 +104,12 @@ func (f *Fake) existing(ctx context.Context, name string) (*fakeMachine, error) 
 }
 
 // place claims the name at the first place that accepts, and looks again: of
-// two claims the lower stays.
-func (f *Fake) place(ctx context.Context, spec provider.Spec) (*fakeMachine, error) {
+// two claims the lower stays. It reports whether the claim that stays is
+// another caller's.
+func (f *Fake) place(ctx context.Context, spec provider.Spec) (m *fakeMachine, adopted bool, err error) {
 	left, err := f.leftoverOf(ctx, spec.Name)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	full := error(nil)
 	for _, place := range f.ranked(spec.Name) {
@@ -120,19 +121,19 @@ func (f *Fake) place(ctx context.Context, spec provider.Spec) (*fakeMachine, err
 			mine.token = left.token
 		}
 		m, err := f.b.claim(ctx, mine)
-		if provider.KindOf(err) == provider.NoCapacity {
+		switch {
+		case provider.KindOf(err) == provider.NoCapacity:
 			full = err
 			continue
+		case err != nil:
+			return nil, false, err
+		case m.token != mine.token:
+			return &m, true, nil
 		}
-		if err != nil {
-			return nil, err
-		}
-		if m.token != mine.token || len(f.places) == 1 {
-			return &m, nil
-		}
-		return f.lookAgain(ctx, spec, m)
+		first, err := f.lookAgain(ctx, spec, m)
+		return first, err == nil && first.token != mine.token, err
 	}
-	return nil, full
+	return nil, false, full
 }
 
 // leftoverOf returns the first disk of a name whose claim is gone: Create
@@ -155,6 +156,9 @@ func (f *Fake) leftoverOf(ctx context.Context, name string) (*fakeDisk, error) {
 // lookAgain withdraws a claim when a lower one stands elsewhere, and returns
 // the one that stays.
 func (f *Fake) lookAgain(ctx context.Context, spec provider.Spec, mine fakeMachine) (*fakeMachine, error) {
+	if len(f.places) == 1 || f.flawed(FlawRaces) {
+		return &mine, nil
+	}
 	first, err := f.existing(ctx, spec.Name)
 	if err != nil {
 		return nil, err

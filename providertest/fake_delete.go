@@ -3,6 +3,7 @@ package providertest
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/crawlfleet/provider"
@@ -16,7 +17,7 @@ func (f *Fake) Delete(ctx context.Context, ref provider.Ref) error {
 
 func (f *Fake) delete(ctx context.Context, ref provider.Ref) error {
 	defer f.clash("Delete")()
-	ref, err := f.readable(ref)
+	ref, err := f.readable(ref, FlawGuessesDelete)
 	if err != nil {
 		return err
 	}
@@ -32,6 +33,10 @@ func (f *Fake) delete(ctx context.Context, ref provider.Ref) error {
 		n, err := f.deleteAt(ctx, place, ref.Name, token)
 		found = found || n > 0
 		errs = append(errs, err)
+	}
+	errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
+	if len(errs) == 1 {
+		return errs[0]
 	}
 	if err := errors.Join(errs...); err != nil {
 		return err
@@ -60,7 +65,7 @@ func (f *Fake) deleteAt(ctx context.Context, place, name, token string) (int, er
 	match := func(owner, n string) bool { return (owner == f.owner || f.flawed(FlawDeletesOthers)) && n == name }
 	machines, disks, err := f.b.look(ctx, place, match)
 	if err != nil {
-		return 0, err
+		return 0, f.flawedCut(ctx, err)
 	}
 	found := 0
 	for _, m := range machines {
@@ -99,7 +104,7 @@ func (f *Fake) deleteMachine(ctx context.Context, m fakeMachine) error {
 		}
 		return f.dying(*going)
 	}
-	if !f.flawed(FlawLeavesDisk) {
+	if !f.flawedDisk(*going) {
 		if err := f.b.removeDisk(ctx, m.place, m.token); err != nil {
 			return err
 		}

@@ -158,13 +158,19 @@ func (f *Fake) flawedInstance(spec provider.Spec, inst provider.Instance) provid
 	if f.flawed(FlawSecretInInstance) {
 		inst.Message = "its password is " + string(spec.Credentials.Password)
 	}
+	if f.flawed(FlawReturnsThin) {
+		inst.SpecHash = ""
+	}
 	return inst
 }
 
 // flawedPlaces returns where Get looks for a name.
 func (f *Fake) flawedPlaces(places []string) []string {
-	if f.flawed(FlawFirstPlace) {
-		return f.places[:1]
+	switch {
+	case f.flawed(FlawFirstPlace):
+		return places[:1]
+	case f.flawed(FlawIgnoresID):
+		return f.places
 	}
 	return places
 }
@@ -267,6 +273,14 @@ func (f *Fake) clash(op string) func() {
 	return func() {}
 }
 
+// flawedCut changes the error about a place that Delete cannot ask.
+func (f *Fake) flawedCut(ctx context.Context, err error) error {
+	if f.flawed(FlawCutIsGone) && ctx.Err() == nil && provider.KindOf(err) == provider.Unavailable {
+		return nil
+	}
+	return err
+}
+
 // flawedMissing is Delete's answer.
 func (f *Fake) flawedMissing(found bool) error {
 	if !found && f.flawed(FlawMissingIsError) {
@@ -277,7 +291,13 @@ func (f *Fake) flawedMissing(found bool) error {
 
 // flawedLeftover reports whether a disk is left because its machine is gone.
 func (f *Fake) flawedLeftover(machines int) bool {
-	return machines == 0 && f.flawed(FlawSkipsLeftovers) || f.flawed(FlawLeavesDisk)
+	return machines == 0 && f.flawed(FlawSkipsLeftovers) || f.flawed(FlawLeavesDisk) || machines > 0 && f.flawed(FlawForgetsPending)
+}
+
+// flawedDisk reports whether the disk of a machine stays when it is deleted.
+func (f *Fake) flawedDisk(m fakeMachine) bool {
+	asked := m.gone.Add(-f.b.opts.Going)
+	return f.flawed(FlawLeavesDisk) || f.flawed(FlawForgetsPending) && asked.Sub(m.started) < f.b.opts.Boot
 }
 
 // logCreate logs what is about to be made.

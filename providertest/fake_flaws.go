@@ -17,6 +17,8 @@ const (
 	FlawRaces Flaw = "races"
 	// FlawAdoptsThin returns an instance that exists without its ID. Create/1.
 	FlawAdoptsThin Flaw = "adopts-thin"
+	// FlawReturnsThin returns a new instance without its SpecHash. Create/1.
+	FlawReturnsThin Flaw = "returns-thin"
 	// FlawAdoptsForeign takes what holds the name for its own. Create/2.
 	FlawAdoptsForeign Flaw = "adopts-foreign"
 	// FlawLateRefusal refuses a bad spec after the claim. Create/4.
@@ -59,7 +61,7 @@ const (
 	// FlawPartialNotFound answers NotFound by name although a place did not
 	// answer. Get/5.
 	FlawPartialNotFound Flaw = "partial-not-found"
-	// FlawFirstPlace looks for a name at the first place alone. Get/5.
+	// FlawFirstPlace looks for a name at the place that it prefers alone. Get/5.
 	FlawFirstPlace Flaw = "first-place"
 
 	// FlawHidesStopped lists what runs. List/1.
@@ -85,6 +87,8 @@ const (
 
 	// FlawLeavesDisk deletes the machine alone. Delete/1.
 	FlawLeavesDisk Flaw = "leaves-disk"
+	// FlawForgetsPending leaves the disk of what has not booted. Delete/1.
+	FlawForgetsPending Flaw = "forgets-pending"
 	// FlawAcceptedIsGone answers nil as soon as the backend has accepted.
 	// Delete/1.
 	FlawAcceptedIsGone Flaw = "accepted-is-gone"
@@ -94,6 +98,8 @@ const (
 	FlawNoRetryAfter Flaw = "no-retry-after"
 	// FlawMissingIsError answers NotFound when there is nothing. Delete/3.
 	FlawMissingIsError Flaw = "missing-is-error"
+	// FlawCutIsGone answers nil for a place that does not answer. Delete/3.
+	FlawCutIsGone Flaw = "cut-is-gone"
 	// FlawKeepsStopped cannot delete what does not run. Delete/4.
 	FlawKeepsStopped Flaw = "keeps-stopped"
 	// FlawSkipsLeftovers looks for disks through their machine. Delete/4.
@@ -102,6 +108,8 @@ const (
 	FlawKeepsAbandoned Flaw = "keeps-abandoned"
 	// FlawAbandonsSilently gives up without telling. Delete/5.
 	FlawAbandonsSilently Flaw = "abandons-silently"
+	// FlawGuessesDelete deletes by name when it cannot read the ID. Delete/5.
+	FlawGuessesDelete Flaw = "guesses-delete"
 	// FlawDeletesSuccessor deletes by name, whatever the ID. Delete/6.
 	FlawDeletesSuccessor Flaw = "deletes-successor"
 	// FlawDeletesOthers deletes by name, whoever the owner. Delete/6.

@@ -26,7 +26,7 @@ func (f *Fake) Get(ctx context.Context, ref provider.Ref) (provider.Instance, er
 }
 
 func (f *Fake) get(ctx context.Context, ref provider.Ref) (provider.Instance, error) {
-	ref, err := f.readable(ref)
+	ref, err := f.readable(ref, FlawGuessesID)
 	if err != nil {
 		return provider.Instance{}, err
 	}
@@ -34,7 +34,7 @@ func (f *Fake) get(ctx context.Context, ref provider.Ref) (provider.Instance, er
 	if err != nil {
 		return provider.Instance{}, f.flawedPlace(err)
 	}
-	found, missing, err := f.collect(ctx, places, func(owner, name string) bool { return owner == f.owner && name == ref.Name })
+	found, missing, err := f.collect(ctx, f.flawedPlaces(places), func(owner, name string) bool { return owner == f.owner && name == ref.Name })
 	if err != nil {
 		return provider.Instance{}, err
 	}
@@ -53,13 +53,14 @@ func (f *Fake) get(ctx context.Context, ref provider.Ref) (provider.Instance, er
 	return provider.Instance{}, &provider.Error{Kind: f.missingKind(), Err: fmt.Errorf("no place has it")}
 }
 
-// readable checks the form of a ref.
-func (f *Fake) readable(ref provider.Ref) (provider.Ref, error) {
+// readable checks the form of a ref. With the flaw, an ID that cannot be read
+// counts as none.
+func (f *Fake) readable(ref provider.Ref, guesses Flaw) (provider.Ref, error) {
 	err := ref.Validate()
 	if err == nil && ref.ID != "" {
 		_, _, err = provider.ParseID(ref.ID)
 	}
-	if err != nil && f.flawed(FlawGuessesID) && provider.ValidateName(ref.Name) == nil {
+	if err != nil && f.flawed(guesses) && provider.ValidateName(ref.Name) == nil {
 		return provider.Ref{Name: ref.Name}, nil
 	}
 	return ref, err
@@ -68,7 +69,7 @@ func (f *Fake) readable(ref provider.Ref) (provider.Ref, error) {
 // placesOf returns where an instance may be: the place of its ID, or all.
 func (f *Fake) placesOf(ref provider.Ref) (places []string, token string, err error) {
 	if ref.ID == "" {
-		return f.flawedPlaces(f.ranked(ref.Name)), "", nil
+		return f.ranked(ref.Name), "", nil
 	}
 	place, token, err := provider.ParseID(ref.ID)
 	if err == nil && !slices.Contains(f.places, place) {

@@ -33,13 +33,13 @@ func createRules() []Rule {
 		Text: "Whatever a failure, a cancellation or a crash of Create leaves behind, List shows and Delete removes. No clean-up is owed on an " +
 			"ended context.",
 		Protects: "The collector sees what List shows. A disk that no list has is paid for until a person finds it.",
-		After:    []string{"Create/1", "List/1", "Delete/1"},
+		After:    []string{"Create/1", "List/1", "Delete/1", "All/2"},
 		Missing:  "failures and crashes at each call to the backend; cancellation is checked",
 	}, {
 		ID: "Create/6", Name: "over a deletion", Level: Must,
 		Text:     "Create over an instance that is being deleted answers InProgress and never returns the dying one; a Create that loses to a Delete answers InProgress.",
 		Protects: "A reconciler that replaces a machine would store the ID of the one that is about to vanish, and start again when it is gone.",
-		After:    []string{"Create/1", "Delete/2"},
+		After:    []string{"Create/1", "Delete/1"},
 		Missing:  "a Create that loses to a concurrent Delete",
 	}, {
 		ID: "Create/7", Name: "as it is", Level: Must,
@@ -70,6 +70,7 @@ func getRules() []Rule {
 		ID: "Get/2", Name: "own writes", Level: Must,
 		Text:     "Get reads this provider's own writes: an instance at once after its Create, and NotFound at once after its Delete returned nil.",
 		Protects: "A lagging read after Create looks like a machine that is gone, and makes a second one.",
+		After:    []string{"Get/1", "Delete/1"},
 	}, {
 		ID: "Get/3", Name: "unreadable ID", Level: Must,
 		Text:     "Get of an ID that the provider cannot parse or place answers Invalid with Field \"ID\".",
@@ -119,6 +120,7 @@ func deleteRules() []Rule {
 		ID: "Delete/1", Name: "nil is gone", Level: Must,
 		Text:     "Delete returns nil only when nothing of the instance is left at any configured place: disks, seeds, addresses and secrets included.",
 		Protects: "A finalizer is removed at nil. What is left then has no object that remembers it.",
+		After:    []string{"Delete/2"},
 	}, {
 		ID: "Delete/2", Name: "accepted is not gone", Level: Must,
 		Text:     "A Delete that was accepted and is not finished answers InProgress with RetryAfter; called again, it converges.",
@@ -155,6 +157,7 @@ func allRules() []Rule {
 		Text:     "All methods are safe for concurrent use. After Close nothing of the provider runs and its calls match fs.ErrClosed; Close is idempotent.",
 		Protects: "Reconcilers run side by side, and a provider is replaced at a reload while calls are under way.",
 		Missing:  "goroutines that outlive Close",
+		After:    []string{"Create/1", "Delete/1"},
 	}, {
 		ID: "All/2", Name: "contexts", Level: Must,
 		Text:     "A call ends soon after its context does, with Kind Canceled or Unavailable, and its error matches the context's.",
@@ -166,6 +169,7 @@ func allRules() []Rule {
 			"or anywhere that another reader of the backend sees in clear.",
 		Protects: "A reconciler decides by Kind alone. Errors and logs travel to status fields, trackers and chats.",
 		Needs:    []Need{NeedReadable},
+		After:    []string{"All/2"},
 	}, {
 		ID: "All/4", Name: "logs where it was told", Level: Must,
 		Text:     "A provider logs to the slog.Logger that it was given and nowhere else; it never prints or exits.",

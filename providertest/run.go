@@ -14,9 +14,10 @@ import (
 
 // Run runs the suite as subtests of t, one for each check, named as the check
 // ("Create/Idempotent"), so that -run picks some. A check that fails fails its
-// subtest; one that is blocked, inconclusive, skipped or not applicable skips
-// it. At the end t fails when something was blocked, inconclusive, or skipped
-// without an entry in [Config.Skip]: a test that turns green has looked.
+// subtest; one that is blocked, inconclusive or skipped skips it, and one that
+// is not applicable passes and logs why. At the end t fails when something was
+// blocked, inconclusive, or skipped without an entry in [Config.Skip]: a test
+// that turns green has looked.
 func Run(t *testing.T, config Config) {
 	t.Helper()
 	r := &runner{config: config}
@@ -28,8 +29,10 @@ func Run(t *testing.T, config Config) {
 			switch result.Status {
 			case Failed:
 				t.Error(result.Message)
-			case Blocked, Inconclusive, Skipped, NotApplicable:
+			case Blocked, Inconclusive, Skipped:
 				t.Skipf("%s: %s", result.Status, result.Message)
+			case NotApplicable:
+				t.Logf("%s: %s", result.Status, result.Message)
 			}
 		})
 		return result, ran
