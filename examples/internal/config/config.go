@@ -122,6 +122,8 @@ type Limits struct {
 	FreezeShare float64 `yaml:"freezeShare"`
 	// Concurrency is how many calls run at once at one provider.
 	Concurrency int `yaml:"concurrency"`
+	// Start is how long a member may take until it first works.
+	Start time.Duration `yaml:"start"`
 	// Drain is how long a member that is to go waits for its leases to end.
 	Drain time.Duration `yaml:"drain"`
 }
@@ -222,7 +224,8 @@ func defaults() *Config {
 		API:   API{Listen: DefaultListen},
 		Check: Check{Interval: 10 * time.Second, Timeout: 5 * time.Second, Failures: 3, Successes: 1},
 		Limits: Limits{
-			ReplacePerProvider: 2, FreezeShare: provider.DefaultMaxShare, Concurrency: 4, Drain: 5 * time.Minute,
+			ReplacePerProvider: 2, FreezeShare: provider.DefaultMaxShare, Concurrency: 4,
+			Start: 10 * time.Minute, Drain: 5 * time.Minute,
 		},
 		Collector: Collector{
 			Interval: 5 * time.Minute, Grace: provider.DefaultGrace, MaxDeletes: provider.DefaultMaxDeletes,

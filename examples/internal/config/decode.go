@@ -240,8 +240,8 @@ func plain(node ast.Node) (string, bool) {
 func nodeLine(node ast.Node) int { return node.GetToken().Position.Line }
 
 func join(path, key string) string {
-	if path == "" {
-		return key
+	if path == "" || key == "" {
+		return path + key
 	}
 	return path + "." + key
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// secrets are the keys under which people expect to write a secret, by the
+// secretKeys are the keys under which people expect to write a secret, by the
 // type that they would stand in, with the way out.
 var secretKeys = map[reflect.Type]map[string]string{
 	reflect.TypeFor[Credentials](): {
@@ -33,9 +33,9 @@ func (s *source) unknown(path, key string, t reflect.Type) {
 }
 
 // nearest returns the word that takes the fewest edits to reach, or "" when
-// all are too far off to be a slip: more than a third of the letters.
+// all are too far off to be a slip: more than about a third of the letters.
 func nearest(word string, words []string) string {
-	best, least := "", 1+max(1, len(word)/3)
+	best, least := "", 1+max(1, (len(word)+1)/3)
 	for _, w := range words {
 		if d := distance(strings.ToLower(word), strings.ToLower(w)); d < least {
 			best, least = w, d

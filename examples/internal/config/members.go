@@ -2,20 +2,16 @@ package config
 
 import (
 	"fmt"
-	"strconv"
-	"strings"
 
 	"github.com/crawlfleet/provider"
+	"github.com/crawlfleet/provider/examples/internal/fleet"
 )
-
-// MemberName is the name of the n-th member of a fleet, counted from 0.
-func MemberName(fleet string, n int) string { return fleet + "-" + strconv.Itoa(n) }
 
 // Members returns the names of the members that the fleet shall have.
 func (f *Fleet) Members() []string {
 	names := make([]string, f.Replicas)
 	for n := range names {
-		names[n] = MemberName(f.Name, n)
+		names[n] = fleet.MemberName(f.Name, n)
 	}
 	return names
 }
@@ -61,19 +57,14 @@ func (c *Config) Fleet(name string) (*Fleet, bool) {
 	return nil, false
 }
 
-// Member returns the fleet that an instance of that name is a member of. A
-// name cannot be a member of two: what follows the last hyphen is the number.
+// Member returns the fleet that an instance of that name is a member of.
 func (c *Config) Member(name string) (*Fleet, bool) {
-	i := strings.LastIndexByte(name, '-')
-	if i < 0 {
-		return nil, false
-	}
-	f, ok := c.Fleet(name[:i])
+	of, n, ok := fleet.ParseMember(name)
 	if !ok {
 		return nil, false
 	}
-	n, err := strconv.Atoi(name[i+1:])
-	return f, err == nil && n >= 0 && n < f.Replicas && MemberName(f.Name, n) == name
+	f, ok := c.Fleet(of)
+	return f, ok && n < f.Replicas
 }
 
 // Owners returns a Ref for every member of every fleet, for

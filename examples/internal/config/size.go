@@ -48,9 +48,12 @@ func (c *MilliCPU) UnmarshalText(text []byte) error {
 			*c = MilliCPU(n)
 			return nil
 		}
-	} else if f, err := strconv.ParseFloat(s, 64); err == nil && f >= 0 && f <= 1e6 && f*1000 == math.Trunc(f*1000) {
-		*c = MilliCPU(f * 1000)
-		return nil
+	} else if f, err := strconv.ParseFloat(s, 64); err == nil && f >= 0 && f <= 1e6 {
+		// Most decimal fractions are a little off in binary.
+		if milli := math.Round(f * 1000); math.Abs(milli-f*1000) < 1e-6 {
+			*c = MilliCPU(milli)
+			return nil
+		}
 	}
 	return fmt.Errorf("%q is not a number of processors; write 2, 0.5 or 500m", s)
 }

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -91,6 +92,7 @@ func (c *Config) validateNumbers() {
 		c.source.fault("limits.freezeShare", "%v is not over 0 and at most 1; 0.3 is three in ten, 1 never stops", c.Limits.FreezeShare)
 	}
 	c.number("limits.concurrency", c.Limits.Concurrency, 1, 256)
+	c.duration("limits.start", c.Limits.Start, time.Second)
 	if c.Limits.Drain < 0 {
 		c.source.fault("limits.drain", "%v is negative; 0 does not wait", c.Limits.Drain)
 	}
@@ -144,12 +146,12 @@ func (c *Config) validateFleet(path string, f *Fleet, seen map[string]bool) {
 	}
 }
 
-// check validates the spec that members get, with a password in place of one
-// that Prepare will make.
+// check validates the spec that members get. What stands in for a password that
+// Prepare will make, or for the name of a fleet that has none, is valid.
 func (f *Fleet) check() error {
 	spec := f.spec("name-0")
-	if f.Template.Credentials.Generate {
-		spec.Credentials.Password = "generated"
+	if c := f.Template.Credentials; c.Generate {
+		spec.Credentials = provider.Credentials{Username: cmp.Or(c.resolved.Username, "name"), Password: "password"}
 	}
 	return spec.Validate()
 }
