@@ -1,10 +1,6 @@
 package providertest
 
-import (
-	"slices"
-
-	"github.com/crawlfleet/provider"
-)
+import "slices"
 
 // Level says how much a rule binds, in the words of RFC 2119.
 type Level string
@@ -121,14 +117,4 @@ func rules() []Rule {
 // checks returns the checks of all groups.
 func checks() []check {
 	return slices.Concat(createChecks(), createSpecChecks(), createOverChecks(), getChecks(), listChecks(), deleteChecks(), allChecks())
-}
-
-// KindAdvice says what a kind of error means and what a reconciler does then.
-type KindAdvice struct {
-	// Kind is one of provider.Kinds.
-	Kind provider.Kind
-	// Meaning is what the provider says with it.
-	Meaning string
-	// Reconciler is what a caller does about it.
-	Reconciler string
 }
