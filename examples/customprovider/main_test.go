@@ -10,6 +10,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+	"os/signal"
 	"syscall"
 	"testing"
 	"time"
@@ -25,6 +26,8 @@ func TestMain(m *testing.M) {
 		switch os.Args[1] {
 		case "guest":
 			os.Exit(guest.Main(os.Args[2:], os.Stdout, os.Stderr))
+		case "slow-guest":
+			os.Exit(slowGuest())
 		case "manager":
 			if err := manage(os.Args[2:]); err != nil {
 				fmt.Fprintln(os.Stderr, err)
@@ -34,6 +37,18 @@ func TestMain(m *testing.M) {
 		}
 	}
 	os.Exit(m.Run())
+}
+
+// slowGuest serves nothing, and takes its time when it is asked to end.
+func slowGuest() int {
+	asked := make(chan os.Signal, 1)
+	signal.Notify(asked, syscall.SIGTERM)
+	if document, err := io.ReadAll(os.Stdin); err != nil || len(document) == 0 {
+		return 2
+	}
+	<-asked
+	time.Sleep(300 * time.Millisecond)
+	return 0
 }
 
 // manage is a program that uses the provider. It prints each instance that it
@@ -99,8 +114,10 @@ func churn(ctx context.Context, p *Provider) {
 	}
 }
 
-// testConfig is that of one owner, with the test binary as the guest.
+// testConfig is that of one owner, with the test binary as the guest. Under the
+// race detector a program takes a second to exit unless GORACE says otherwise.
 func testConfig(dir string) (Config, error) {
 	exe, err := os.Executable()
-	return Config{Name: "test", Owner: "owner", Dir: dir, Command: []string{exe, "guest"}, Grace: 2 * time.Second}, err
+	command := []string{"env", "GORACE=atexit_sleep_ms=0", exe, "guest"}
+	return Config{Name: "test", Owner: "owner", Dir: dir, Command: command, Grace: 2 * time.Second}, err
 }

@@ -107,7 +107,9 @@ func TestNoZombies(t *testing.T) {
 func TestGuestInheritsNothingElse(t *testing.T) {
 	t.Setenv("CUSTOMPROVIDER_TOKEN", "opensesame")
 	w := newWorld(t)
-	p := w.open()
+	config := w.config()
+	config.Command = config.Command[2:] // without env and its argument
+	p := w.openAs(config)
 	create(t, p, testSpec("first")) // its descriptors must not reach the second
 	create(t, p, testSpec("a"))
 	pid := w.guest("a")
