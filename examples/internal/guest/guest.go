@@ -202,6 +202,10 @@ func (s *Server) end(server *http.Server) {
 // healthPath answers in origin form, which no proxy client sends.
 const healthPath = "/healthz"
 
+func asksHealth(r *http.Request) bool {
+	return r.URL.Path == healthPath && r.ContentLength == 0 && (r.Method == http.MethodGet || r.Method == http.MethodHead)
+}
+
 // ServeHTTP serves one request: it is the http.Handler behind Serve.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !s.enter() {
@@ -218,7 +222,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Connection", "close") // others wait for its slot
 	}
 	origin := r.Method != http.MethodConnect && strings.HasPrefix(r.RequestURI, "/")
-	if origin && r.URL.Path == healthPath && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
+	if origin && asksHealth(r) {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		_, _ = w.Write([]byte("ok\n"))
 		return
