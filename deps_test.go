@@ -14,11 +14,11 @@ import (
 
 // Import paths that the table names more than once.
 const (
-	root         = modulePath
-	health       = modulePath + "/health"
-	providertest = modulePath + "/providertest"
-	internal     = modulePath + "/examples/internal"
-	goCmp        = "github.com/google/go-cmp"
+	root     = modulePath
+	health   = modulePath + "/health"
+	suite    = modulePath + "/providertest"
+	internal = modulePath + "/examples/internal"
+	goCmp    = "github.com/google/go-cmp"
 )
 
 // place says what a folder's Go files may import directly, beyond the standard
@@ -39,22 +39,22 @@ const anything = "..."
 // places is the column "may import" of the design. Those of packages that are
 // not written yet hold as soon as there is a file.
 var places = []place{
-	{dir: ".", tests: []string{root, goCmp + "/..."},
+	{dir: ".", tests: []string{root, suite, goCmp + "/..."},
 		why: "every backend and every caller imports the contract, so whatever it needs they all need"},
 	{dir: "internal/gotest",
 		why: "it is built before any test runs, so it needs Go alone"},
 	{dir: "health", code: []string{root, "golang.org/x/sync/..."}, tests: []string{health, goCmp + "/..."},
 		why: "every backend imports it; it watches hosts through what the backend hands it and knows no backend"},
 	{dir: "kvm", code: []string{root, health, "github.com/digitalocean/go-libvirt/...", "libvirt.org/go/libvirtxml", "golang.org/x/crypto/ssh/..."},
-		tests: []string{root + "/kvm/...", providertest + "/...", goCmp + "/..."},
+		tests: []string{root + "/kvm/...", suite + "/...", goCmp + "/..."},
 		why:   "a program that uses libvirt alone gets no cloud SDK and no cgo"},
 	{dir: "gcp", code: []string{root, health, root + "/gcp/...", "cloud.google.com/go/...", "google.golang.org/...", "github.com/googleapis/gax-go/v2/...", "golang.org/x/oauth2/..."},
-		tests: []string{providertest + "/...", goCmp + "/..."},
+		tests: []string{suite + "/...", goCmp + "/..."},
 		why:   "a program that uses the cloud alone gets no Kubernetes client"},
 	{dir: "kubernetes", code: []string{root, health, root + "/kubernetes/...", "k8s.io/..."},
-		tests: []string{providertest + "/...", goCmp + "/...", "sigs.k8s.io/..."},
+		tests: []string{suite + "/...", goCmp + "/...", "sigs.k8s.io/..."},
 		why:   "a program that uses Kubernetes alone gets no cloud SDK, and no controller framework is forced on it"},
-	{dir: "providertest", code: []string{root, health, providertest + "/...", goCmp + "/..."},
+	{dir: "providertest", code: []string{root, health, suite + "/...", goCmp + "/..."},
 		why: "authors of other providers import the suite into their tests; it must not bring a backend or raise their versions"},
 	{dir: "providertest/testbed", code: []string{anything},
 		why: "it starts real backends, in a module that nobody imports"},
@@ -64,7 +64,7 @@ var places = []place{
 	{dir: "examples/quickstart", code: []string{root, modulePath + "/examples/customprovider", modulePath + "/examples/guest/...", internal + "/guest"}, tests: []string{anything},
 		why: "it is the README's program and shows the library, not a framework around it"},
 	{dir: "examples/customprovider", code: []string{root, "golang.org/x/crypto/bcrypt", "golang.org/x/sys/unix"},
-		tests: []string{modulePath + "/examples/customprovider", providertest, internal + "/guest", goCmp + "/..."},
+		tests: []string{modulePath + "/examples/customprovider", suite, internal + "/guest", goCmp + "/..."},
 		why:   "it is what a third party would write, who has the public packages of this module and nothing internal"},
 	{dir: "examples/internal/guest", code: []string{root, "golang.org/x/crypto/bcrypt", "github.com/go-crypt/crypt/..."}, tests: []string{internal + "/guest", "golang.org/x/crypto/bcrypt", goCmp + "/..."},
 		why: "it runs inside machines, small, and knows no provider"},
