@@ -116,7 +116,7 @@ func TestCheckOfARealProxy(t *testing.T) {
 		{"prose", answer(200, "It works!"), credentials, false, "", ""},
 		{"empty", answer(204, ""), credentials, false, "", ""},
 		{"broken JSON", answer(200, `{"address":`), credentials, false, "", ""},
-		{"redirect", http.RedirectHandler("/elsewhere", 302), credentials, false, "", ""},
+		{"redirect", http.RedirectHandler("/elsewhere", http.StatusFound), credentials, false, "", ""},
 		{"long", answer(200, strings.Repeat("x", 3*maxAnswer)), credentials, false, "", ""},
 		{"server error", answer(500, ""), credentials, false, "GET: was answered with 500", ""},
 		{"not found", answer(404, ""), credentials, false, "GET: was answered with 404", ""},
