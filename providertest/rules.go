@@ -103,8 +103,12 @@ func Rules() []Rule { return rules() }
 
 // rules joins the table with the checks, which name their rule.
 func rules() []Rule {
-	table := slices.Concat(createRules(), getRules(), listRules(), deleteRules(), allRules())
-	for _, c := range checks() {
+	return join(slices.Concat(createRules(), getRules(), listRules(), deleteRules(), allRules()), checks())
+}
+
+// join hands each check to the rule that it names.
+func join(table []Rule, all []check) []Rule {
+	for _, c := range all {
 		i := slices.IndexFunc(table, func(r Rule) bool { return r.ID == c.rule })
 		if i < 0 {
 			panic("providertest: the check " + c.name + " names no rule")

@@ -1,6 +1,7 @@
 package providertest
 
 import (
+	"context"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -105,6 +106,21 @@ func checkFake(t *testing.T, opts FakeOptions) *Report {
 		var err error
 		config := onFake(opts)
 		config.Patience, config.Callers = 5*time.Second, 16
+		var backends []*FakeBackend
+		open := config.Open
+		config.Open = func(ctx context.Context, env Env) (Harness, error) {
+			h, err := open(ctx, env)
+			backends = append(backends, h.(*FakeBackend))
+			return h, err
+		}
+		defer func() {
+			time.Sleep(2 * time.Hour) // for what was left behind
+			for _, b := range backends {
+				if len(b.machines) > 0 || len(b.disks) > 0 {
+					t.Errorf("a check left %d machines and %d disks", len(b.machines), len(b.disks))
+				}
+			}
+		}()
 		if report, err = Check(t.Context(), config); err != nil {
 			t.Fatal(err)
 		}
@@ -134,6 +150,57 @@ func TestFlaws(t *testing.T) {
 						t.Errorf("%s (%s) is %s, want %s: %s", c.Name, rule.Rule, c.Status, want, c.Message)
 					}
 				}
+			}
+		})
+	}
+}
+
+// TestSoundFakePassesAll holds that the fake on which flaws are tested leaves
+// no check aside.
+func TestSoundFakePassesAll(t *testing.T) {
+	report := checkFake(t, busyFake())
+	if v := report.Verdict(); v != Conformant {
+		t.Errorf("the verdict is %s:\n%s", v, report.Text())
+	}
+	for _, rule := range report.Rules {
+		for _, c := range rule.Checks {
+			if c.Status != Passed {
+				t.Errorf("%s is %s: %s", c.Name, c.Status, c.Message)
+			}
+		}
+	}
+}
+
+// TestNoFalsePositives runs the suite on sound fakes that are full or busy at
+// some moment: nothing may fail, and nothing may be blocked.
+func TestNoFalsePositives(t *testing.T) {
+	limits := map[string]func(*FakeOptions, int){
+		"quota": func(o *FakeOptions, n int) { o.Quota = n },
+		"rate":  func(o *FakeOptions, n int) { o.Rate, o.RatePer = n, time.Minute },
+		"capacity": func(o *FakeOptions, n int) {
+			o.Places[0].Capacity, o.Places[1].Capacity, o.Places[2].Capacity = n, n, n
+		},
+	}
+	for name, limit := range limits {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inconclusive := 0
+			for _, n := range []int{1, 2, 3, 4, 5, 7, 11, 19} {
+				opts := busyFake()
+				limit(&opts, n)
+				for _, rule := range checkFake(t, opts).Rules {
+					for _, c := range rule.Checks {
+						if c.Status == Failed || c.Status == Blocked {
+							t.Errorf("with a limit of %d, %s is %s: %s", n, c.Name, c.Status, c.Message)
+						}
+						if c.Status == Inconclusive {
+							inconclusive++
+						}
+					}
+				}
+			}
+			if inconclusive == 0 {
+				t.Error("no limit was met, so this test shows nothing")
 			}
 		})
 	}
