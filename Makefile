@@ -83,10 +83,8 @@ bench: ## the benchmarks of every module
 	@$(call each,go test -bench,go test -run '^$$' -bench . -benchmem -timeout 20m ./...)
 
 .PHONY: cover
-cover: ## coverage of the library's packages by all tests of its module
-	@mkdir -p coverage
-	@go test -coverpkg=./... -coverprofile=coverage/root.out ./... >/dev/null
-	@go tool cover -func=coverage/root.out | tail -1
+cover: ## coverage of each package by its own tests
+	@$(call each,go test -cover,go test -cover ./...)
 
 .PHONY: lint
 lint: lint-format lint-tidy lint-vet lint-systems lint-staticcheck lint-generate lint-vuln ## every check of the source
@@ -135,4 +133,4 @@ lint-generate:
 
 .PHONY: clean
 clean: ## remove what the targets made here
-	rm -rf bin coverage
+	rm -rf bin
