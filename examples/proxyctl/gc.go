@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -70,7 +72,11 @@ func (a *app) gc(ctx context.Context, f gcFlags) error {
 		found = append(found, orphans(name, sweep, f.apply)...)
 		errs = append(errs, err, failures(sweep))
 	}
-	return errors.Join(append(errs, a.printOrphans(found))...)
+	err = errors.Join(errs...)
+	if err != nil && len(found) == 0 && a.output == outputTable {
+		return err // "nothing" would be a lie
+	}
+	return errors.Join(err, a.printOrphans(found))
 }
 
 // sweepProvider sweeps one provider, twice where there is a grace period.
@@ -154,6 +160,7 @@ func orphans(name string, sweep provider.Sweep, applied bool) []orphan {
 	for _, s := range sweep.Spared {
 		lines = append(lines, orphan{Name: s.Ref.Name, ID: s.Ref.ID, Provider: name, Result: "spared", Why: spareText[s.Why]})
 	}
+	slices.SortStableFunc(lines, func(x, y orphan) int { return cmp.Compare(x.Name, y.Name) })
 	return lines
 }
 

@@ -46,8 +46,9 @@ func (a *app) root() *cobra.Command {
 		Long:  about + strings.TrimRight(exitHelp(), "\n"),
 		// Errors are printed by run, in one place and in one form.
 		SilenceErrors: true, SilenceUsage: true,
-		Args: cobra.ArbitraryArgs,
-		RunE: group,
+		SuggestionsMinimumDistance: 2, // cobra's own, which it sets too late for group
+		Args:                       cobra.ArbitraryArgs,
+		RunE:                       group,
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usage("%v; %s --help shows the flags", err, cmd.CommandPath())
