@@ -40,14 +40,14 @@ type record struct {
 // directory whose claim is gone.
 type incarnation struct {
 	record
-	// leftover says that there is no claim: a person removed it, or a power
+	// unclaimed says that there is no claim: a person removed it, or a power
 	// cut. The record is then made up from the directory's name.
-	leftover bool
+	unclaimed bool
 }
 
 // same reports whether two readings found the same thing.
 func (i incarnation) same(j incarnation) bool {
-	return i.Token == j.Token && i.leftover == j.leftover && i.Going.Equal(j.Going)
+	return i.Token == j.Token && i.unclaimed == j.unclaimed && i.Going.Equal(j.Going)
 }
 
 func (i incarnation) ref() provider.Ref {
@@ -74,8 +74,9 @@ func (p *Provider) dir(i incarnation) string {
 // claim reads the claim of a name. Absent, for sure, is fs.ErrNotExist. What
 // is there and is not a claim of this owner for this name is Conflict, whatever
 // it is.
-func (p *Provider) claim(name string) (incarnation, error) {
-	path := p.claimPath(name)
+func (p *Provider) claim(name string) (incarnation, error) { return p.readClaim(p.claimPath(name)) }
+
+func (p *Provider) readClaim(path string) (incarnation, error) {
 	text, err := os.Readlink(path)
 	if errors.Is(err, unix.EINVAL) {
 		return incarnation{}, foreign(path, "is not a link")
@@ -89,7 +90,7 @@ func (p *Provider) claim(name string) (incarnation, error) {
 		return incarnation{}, foreign(path, "is not a record")
 	case r.Version != recordVersion:
 		return incarnation{}, foreign(path, fmt.Sprintf("is of version %d, and this program knows %d", r.Version, recordVersion))
-	case r.Owner != p.config.Owner || r.Name != name || !validToken(r.Token):
+	case r.Owner != p.config.Owner || p.claimPath(r.Name) != path || !validToken(r.Token):
 		return incarnation{}, foreign(path, "is a record of something else")
 	}
 	return incarnation{record: r}, nil
@@ -168,7 +169,7 @@ func (p *Provider) find(name, token string) ([]incarnation, error) {
 // first.
 func (p *Provider) leftovers(name, token string) ([]incarnation, error) {
 	if token != "" {
-		i := incarnation{record: record{Name: name, Token: token}, leftover: true}
+		i := incarnation{record: record{Name: name, Token: token}, unclaimed: true}
 		info, err := os.Lstat(p.dir(i))
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, nil
@@ -216,16 +217,17 @@ func (p *Provider) all() ([]incarnation, error) {
 		return nil, err
 	}
 	var found []incarnation
+	claimed := map[string]bool{} // by token
 	for _, e := range claims {
-		text, err := os.Readlink(p.path("claims", e.Name()))
-		var r record
-		if err != nil || json.Unmarshal([]byte(text), &r) != nil || r.Owner != p.config.Owner || provider.ValidateName(r.Name) != nil {
-			continue // gone meanwhile, or not ours
-		}
-		// Read again by name, which makes sure that the record is where its
-		// owner would look for it.
-		if i, err := p.claim(r.Name); err == nil {
+		i, err := p.readClaim(p.path("claims", e.Name()))
+		switch {
+		case err == nil:
 			found = append(found, i)
+			claimed[i.Token] = true
+		case errors.Is(err, fs.ErrNotExist) || provider.KindOf(err) == provider.Conflict:
+			// Gone meanwhile, or not ours.
+		default:
+			return nil, err
 		}
 	}
 	dirs, err := os.ReadDir(p.path("instances"))
@@ -233,9 +235,8 @@ func (p *Provider) all() ([]incarnation, error) {
 		return nil, err
 	}
 	for _, e := range dirs {
-		name, token, ok := p.parseDir(e.Name())
-		if ok && !slices.ContainsFunc(found, func(i incarnation) bool { return i.Token == token }) {
-			found = append(found, incarnation{record: record{Name: name, Token: token}, leftover: true})
+		if name, token, ok := p.parseDir(e.Name()); ok && !claimed[token] {
+			found = append(found, incarnation{record: record{Name: name, Token: token}, unclaimed: true})
 		}
 	}
 	return found, nil

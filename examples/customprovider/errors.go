@@ -29,8 +29,6 @@ var kinds = []struct {
 	{syscall.EAGAIN, provider.NoCapacity},
 	{syscall.ENOMEM, provider.NoCapacity},
 	{fs.ErrPermission, provider.PermissionDenied},
-	{fs.ErrClosed, provider.Unavailable},
-	{syscall.EROFS, provider.Unavailable},
 }
 
 // failed returns err as an *Error in the caller's words: operation, provider

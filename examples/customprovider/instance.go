@@ -85,7 +85,7 @@ func (p *Provider) render(i incarnation) provider.Instance {
 	case !i.Going.IsZero():
 		inst.State = provider.Deleting
 		return inst
-	case i.leftover:
+	case i.unclaimed:
 		inst.Message = "its claim is gone; Create takes what is left over, Delete removes it"
 		return inst
 	case errors.Is(err, fs.ErrNotExist):

@@ -118,14 +118,14 @@ func (p *Provider) complete(i incarnation, spec provider.Spec) (provider.Instanc
 		return provider.Instance{}, err
 	}
 	if i.Token == "" {
-		i.Token, i.Created, i.leftover = provider.NewToken(), time.Now().Round(0), true
+		i = incarnation{record: record{Token: provider.NewToken(), Created: time.Now().Round(0)}, unclaimed: true}
 	}
-	if i.leftover {
+	if i.unclaimed {
 		i.Version, i.Owner, i.Name = recordVersion, p.config.Owner, spec.Name
 		if err := p.makeClaim(i.record); err != nil {
 			return provider.Instance{}, err
 		}
-		i.leftover = false
+		i.unclaimed = false
 	}
 	if err := p.launch(i, ln, document); err != nil {
 		return provider.Instance{}, err
@@ -224,14 +224,29 @@ func (p *Provider) delete(ctx context.Context, ref provider.Ref) error {
 	if err != nil {
 		return err
 	}
-	deadline := time.Now().Add(p.config.Grace + killPatience)
-	for pause := firstDeletePause; ; pause = min(2*pause, lastDeletePause) {
-		done, err := p.deletePass(ctx, ref.Name, token)
-		if err != nil {
+	// What has the name now is what is deleted, and not what another caller
+	// makes of the name meanwhile.
+	found, err := p.find(ref.Name, token)
+	if err != nil {
+		return err
+	}
+	for _, i := range found {
+		if err := p.deleteOne(ctx, i); err != nil {
 			return err
 		}
-		if done {
-			return p.sure()
+	}
+	return p.sure()
+}
+
+// deleteOne takes the deletion of an incarnation further until it is done.
+// Between two steps the lock is free: other deleters, and a Create that waits
+// for the name, may take steps as well.
+func (p *Provider) deleteOne(ctx context.Context, i incarnation) error {
+	deadline := time.Now().Add(p.config.Grace + killPatience)
+	for pause := firstDeletePause; ; pause = min(2*pause, lastDeletePause) {
+		done, err := p.deleteStep(ctx, i)
+		if err != nil || done {
+			return err
 		}
 		if time.Now().After(deadline) {
 			return inProgress("its guest does not end")
@@ -242,31 +257,19 @@ func (p *Provider) delete(ctx context.Context, ref provider.Ref) error {
 	}
 }
 
-// deletePass takes what it finds of the name one step further, and reports
-// whether that was the last one. Between two passes the lock is free: other
-// deleters, and a Create that waits, may take the steps as well.
-func (p *Provider) deletePass(ctx context.Context, name, token string) (done bool, err error) {
-	if found, err := p.find(name, token); err != nil || len(found) == 0 {
-		return err == nil, err
-	}
-	unlock, err := p.lock(ctx, name)
+// deleteStep looks the incarnation up under the lock and dismantles it, and
+// reports whether nothing of it is left.
+func (p *Provider) deleteStep(ctx context.Context, i incarnation) (done bool, err error) {
+	unlock, err := p.lock(ctx, i.Name)
 	if err != nil {
 		return false, err
 	}
 	defer unlock()
-	found, err := p.find(name, token)
-	if err != nil {
-		return false, err
+	found, err := p.find(i.Name, i.Token)
+	if err != nil || len(found) == 0 {
+		return err == nil, err
 	}
-	done = true
-	for _, i := range found {
-		gone, err := p.dismantle(i)
-		if err != nil {
-			return false, err
-		}
-		done = done && gone
-	}
-	return done, nil
+	return p.dismantle(found[0])
 }
 
 // dismantle takes the deletion of i one step further: it marks the claim and
@@ -275,7 +278,7 @@ func (p *Provider) deletePass(ctx context.Context, name, token string) (done boo
 func (p *Provider) dismantle(i incarnation) (done bool, err error) {
 	sig := syscall.SIGKILL
 	switch waited := time.Since(i.Going); {
-	case i.leftover:
+	case i.unclaimed:
 	case i.Going.IsZero():
 		err := p.markGoing(&i)
 		switch {
@@ -294,7 +297,7 @@ func (p *Provider) dismantle(i incarnation) (done bool, err error) {
 	if gone, err := p.empty(i, sig); err != nil || !gone {
 		return false, err
 	}
-	if !i.leftover {
+	if !i.unclaimed {
 		if err := p.change("remove claim", func() error { return os.Remove(p.claimPath(i.Name)) }); err != nil {
 			return false, err
 		}

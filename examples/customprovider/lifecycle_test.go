@@ -417,6 +417,37 @@ func TestWhileItIsBeingDeleted(t *testing.T) {
 	}
 }
 
+// TestDeleteSparesASuccessor has a Delete by name under way while another
+// caller's Create waits for the name.
+func TestDeleteSparesASuccessor(t *testing.T) {
+	w := newWorld(t)
+	p, q := w.open(), w.open()
+	for range 10 {
+		old := create(t, p, testSpec("a"))
+		deleted := make(chan error, 1)
+		go func() { deleted <- p.Delete(t.Context(), provider.Ref{Name: "a"}) }()
+		var successor provider.Instance
+		eventually(t, "there is a successor", func() bool {
+			inst, err := q.Create(t.Context(), testSpec("a"))
+			if err != nil && provider.KindOf(err) != provider.InProgress {
+				t.Fatalf("Create: %v", err)
+			}
+			successor = inst
+			return err == nil && inst.ID != old.ID
+		})
+		if err := <-deleted; err != nil {
+			t.Fatalf("Delete: %v", err)
+		}
+		if got := get(t, q, successor.Ref); got.State != provider.Running {
+			t.Errorf("the successor is %q", got.State)
+		}
+		if err := q.Delete(t.Context(), successor.Ref); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.nothing()
+}
+
 // TestManyCallers has two programs' providers over one directory, and 64
 // callers on each of two names that create and delete at once.
 func TestManyCallers(t *testing.T) {

@@ -57,8 +57,8 @@
 //
 // # Systems
 //
-// Linux, macOS and the BSDs. Only on Linux is a process signalled through a
-// handle that cannot come to mean another process; see process_other.go.
+// Linux, macOS and the BSDs. Only on Linux (5.4 or later) is a process signalled
+// through a handle that cannot come to mean another one; see process_other.go.
 package customprovider
 
 import (
@@ -71,7 +71,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -114,8 +113,9 @@ type Config struct {
 	// appends "-config FILE -listen-fd N": FILE is where the guest reads its
 	// document ([provider.Guest]), once and to the end, and N the descriptor of
 	// the socket that it serves. A guest that cannot read the document must
-	// end, and it must leave its other descriptors open. A program without a
-	// slash is searched for by New, as a shell would.
+	// end. It must leave its other descriptors open, and hand them to no
+	// process of its own. It runs in the root directory. New searches for a
+	// program without a slash as a shell would.
 	Command []string
 	// Destinations are handed to every guest as they are.
 	Destinations provider.Destinations
@@ -183,7 +183,7 @@ var (
 func New(config Config) (*Provider, error) {
 	p := &Provider{config: config, log: config.Logger}
 	if err := p.open(); err != nil {
-		return nil, p.failed("New", provider.Ref{}, err)
+		return nil, p.failed("New", provider.Ref{}, errors.Join(err, p.release()))
 	}
 	p.life, p.end = context.WithCancel(context.Background())
 	p.calls.Go(func() { p.children.reapUntil(p.life) })
@@ -217,7 +217,7 @@ func (p *Provider) open() error {
 		}
 		f, err := os.Open(dir)
 		if err != nil {
-			return errors.Join(err, p.release())
+			return err
 		}
 		p.opened = append(p.opened, f)
 	}
@@ -245,9 +245,12 @@ func (p *Provider) sure() error {
 			return err
 		}
 		is, err := os.Stat(dir)
-		if err != nil {
-			// Not wrapped: this is not the file that was asked for.
+		if errors.Is(err, fs.ErrNotExist) {
+			// Not wrapped: callers read fs.ErrNotExist as the instance's absence.
 			return fmt.Errorf("the state directory is not there any more: %v", err)
+		}
+		if err != nil {
+			return err
 		}
 		// The open handle keeps the inode's number from being used again.
 		if !os.SameFile(was, is) {
@@ -288,7 +291,7 @@ func (p *Provider) Close() error {
 // release closes the handles of the layout.
 func (p *Provider) release() error {
 	errs := make([]error, 0, len(p.opened))
-	for f := range slices.Values(p.opened) {
+	for _, f := range p.opened {
 		errs = append(errs, f.Close())
 	}
 	return errors.Join(errs...)

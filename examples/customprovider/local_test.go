@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"log/slog"
@@ -60,6 +61,17 @@ func TestLongestOwnerFits(t *testing.T) {
 	inst := create(t, p, spec)
 	if got := list(t, p); len(got) != 1 || got[0].Ref != inst.Ref {
 		t.Errorf("List shows %v", got)
+	}
+	i, err := p.claim(spec.Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.markGoing(&i); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.Readlink(p.claimPath(spec.Name))
+	if err != nil || len(text) > 1023 {
+		t.Errorf("the record has %d bytes, %v; macOS allows 1023", len(text), err)
 	}
 }
 
@@ -248,6 +260,42 @@ func TestLogsToItsLoggerWithoutSecrets(t *testing.T) {
 	for _, secret := range []string{"opensesame", "$2a$"} {
 		if strings.Contains(log.String(), secret) {
 			t.Errorf("the log contains %q", secret)
+		}
+	}
+}
+
+// BenchmarkList has a thousand instances whose guests have ended.
+func BenchmarkList(b *testing.B) {
+	config, err := testConfig(b.TempDir())
+	if err != nil {
+		b.Fatal(err)
+	}
+	p, err := New(config)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer p.Close()
+	for n := range 1000 {
+		i := incarnation{record: record{Version: recordVersion, Owner: config.Owner,
+			Name: fmt.Sprintf("n%d", n), Token: provider.NewToken(), Created: time.Now()}}
+		if err := p.makeClaim(i.record); err != nil {
+			b.Fatal(err)
+		}
+		if err := os.Mkdir(p.dir(i), 0o700); err != nil {
+			b.Fatal(err)
+		}
+		for _, file := range []string{"started.json", "process.json"} {
+			if err := writeJSON(filepath.Join(p.dir(i), file), map[string]int{"pid": 1 << 30}); err != nil {
+				b.Fatal(err)
+			}
+		}
+		if err := os.WriteFile(filepath.Join(p.dir(i), "alive"), nil, 0o600); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for b.Loop() {
+		if list, err := p.List(b.Context()); err != nil || len(list) != 1000 {
+			b.Fatalf("List: %d, %v", len(list), err)
 		}
 	}
 }

@@ -119,5 +119,5 @@ func churn(ctx context.Context, p *Provider) {
 func testConfig(dir string) (Config, error) {
 	exe, err := os.Executable()
 	command := []string{"env", "GORACE=atexit_sleep_ms=0", exe, "guest"}
-	return Config{Name: "test", Owner: "owner", Dir: dir, Command: command, Grace: 2 * time.Second}, err
+	return Config{Name: "test", Owner: "owner", Dir: dir, Command: command, Grace: 500 * time.Millisecond}, err
 }

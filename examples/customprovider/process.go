@@ -141,7 +141,7 @@ func (g *guestFiles) handOver(document []byte) error {
 	}
 	_, err := g.feed.Write(document)
 	if errors.Is(err, syscall.EPIPE) {
-		return fmt.Errorf("the guest ended before it had read its document: %w", err)
+		return fmt.Errorf("the guest ended before it had read its document%s: %w", lastLine(g.log.Name()), err)
 	}
 	return errors.Join(err, g.feed.Close())
 }
