@@ -52,8 +52,9 @@ const cancellations = 8
 func createCanceled(t *trial) {
 	p := t.open()
 	started := time.Now()
-	t.gone(p, t.make(p, t.spec("clean")).Ref)
+	clean := t.make(p, t.spec("clean"))
 	took := time.Since(started)
+	t.gone(p, clean.Ref)
 	for i := range cancellations {
 		spec := t.spec(i)
 		ctx, cancel := context.WithCancel(t.ctx)
@@ -89,6 +90,9 @@ func (t *trial) allListed(p provider.Provider) {
 	}
 	after := t.audit(p)
 	for _, r := range before {
+		if r.Instance == "" {
+			continue
+		}
 		listed := slices.ContainsFunc(list, func(i provider.Instance) bool { return i.Name == r.Instance })
 		if !listed && slices.Contains(after, r) {
 			t.failf("the backend holds %v, and List shows nothing of it", r)

@@ -46,7 +46,7 @@ type Resource struct {
 	// ID tells it from others of its type.
 	ID string
 	// Instance is the name (Ref.Name) of the instance that it belongs to.
-	// Empty when the harness cannot tell.
+	// A machine has one; for the rest it is empty when the harness cannot tell.
 	Instance string
 	// Machine says that this is the machine itself (the process, domain, VM or
 	// pod, running or not): the suite counts these as instances.

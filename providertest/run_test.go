@@ -189,7 +189,7 @@ func TestTrialEnds(t *testing.T) {
 		"fails beside":          {func(t *trial) { t.parallel(2, func(int) { t.failf("there") }); t.failf("here") }, Failed, "there"},
 		"minds its context":     {func(t *trial) { <-t.ctx.Done() }, Failed, "the watchdog ended the check after 10s"},
 		"does not mind it":      {func(*trial) { time.Sleep(time.Hour) }, Failed, "the watchdog ended the check after 10s"},
-		"a call does not end":   {func(t *trial) { _ = t.once(untilDone) }, Failed, "did not end within 1s"},
+		"a call does not end":   {func(t *trial) { t.failf("%v", t.once(untilDone)) }, Failed, "deadline exceeded"},
 		"bounded does not end":  {func(t *trial) { _ = t.bounded("it", func() error { time.Sleep(time.Hour); return nil }) }, Failed, "it did not end within 1s"},
 		"busy":                  {func(t *trial) { t.busy(&provider.Error{Kind: provider.NoCapacity}) }, Inconclusive, "NoCapacity"},
 		"unavailable for ever":  {func(t *trial) { t.failf("%v", t.settle(unavailable)) }, Failed, "Unavailable"},

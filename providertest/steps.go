@@ -132,7 +132,7 @@ func (t *trial) listed(p provider.Provider) ([]Resource, error) {
 func (t *trial) machines(p provider.Provider, name string) int {
 	n := 0
 	for _, r := range t.audit(p) {
-		if r.Machine && (r.Instance == name || r.Instance == "") {
+		if r.Machine && r.Instance == name {
 			n++
 		}
 	}
