@@ -129,14 +129,14 @@ func (d *decision) members() []candidate {
 
 // surplus lets every instance of a name go.
 func (d *decision) surplus(v *fleetView, name string) {
-	why := Surplus
+	why, detail := Surplus, fmt.Sprintf("the fleet has %d replicas here", v.Replicas)
 	if d.Retired {
-		why = Retired
+		why, detail = Retired, "everything here goes"
 	}
 	d.own(name)
 	for _, m := range d.byName[name] {
 		if !d.busy(name) {
-			d.remove(v.Name, m, why, fmt.Sprintf("the fleet has %d replicas here", v.Replicas))
+			d.remove(v.Name, m, why, detail)
 		}
 	}
 }
@@ -318,7 +318,7 @@ func (d *decision) strays() {
 		case d.Retired:
 			d.own(ref.Name)
 			if !d.busy(ref.Name) {
-				d.remove("", m, Retired, "the provider is retired")
+				d.remove("", m, Retired, "everything here goes")
 			}
 		case d.Memory.Listing == ListComplete && !m.Shown:
 			if !d.busy(ref.Name) {
