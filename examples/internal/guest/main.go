@@ -89,9 +89,14 @@ func readDocument(name string) (provider.Guest, error) {
 
 // run serves until a signal comes.
 func run(server *Server, port uint16, fd int, log *slog.Logger) error {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	signalled, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
-	context.AfterFunc(ctx, stop) // a second signal has its usual effect
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	context.AfterFunc(signalled, func() {
+		stop() // from here on a second signal has its usual effect
+		cancel()
+	})
 	l, err := listen(ctx, port, fd)
 	if err != nil {
 		return err
