@@ -358,7 +358,7 @@ func TestInterrupt(t *testing.T) {
 				f := newFakes(c, providertest.FakeOptions{Boot: time.Hour, Going: time.Hour, Latency: time.Millisecond})
 				f.make(t, "one", "a", "web-0", "stray")
 				if args == "list" {
-					f = newFakes(c, providertest.FakeOptions{Latency: time.Hour})
+					newFakes(c, providertest.FakeOptions{Latency: time.Hour})
 				}
 				ctx, cancel := context.WithCancel(t.Context())
 				time.AfterFunc(time.Second, cancel)
