@@ -9,6 +9,7 @@ import (
 	"os"
 	"runtime/debug"
 	"syscall"
+	"time"
 
 	"golang.org/x/term"
 
@@ -28,6 +29,10 @@ const (
 	exitError = 1
 	exitUsage = 2 // flags or configuration
 )
+
+// again is how much later a second signal is a second one: a terminal, a shell
+// and timeout(1) may each deliver what a person asked for once.
+const again = 500 * time.Millisecond
 
 // surroundings are what the program takes from the system.
 type surroundings struct {
@@ -128,6 +133,7 @@ func endings(signals <-chan os.Signal, reload chan<- os.Signal, screen *screen, 
 	ctx, cancel := context.WithCancel(context.Background())
 	hard, cancelHard := context.WithCancel(context.Background())
 	done := make(chan struct{})
+	var first time.Time
 	go func() {
 		for {
 			select {
@@ -141,9 +147,10 @@ func endings(signals <-chan os.Signal, reload chan<- os.Signal, screen *screen, 
 					default: // one is waiting already
 					}
 				case ctx.Err() == nil:
+					first = time.Now()
 					screen.ending(removes)
 					cancel()
-				default:
+				case time.Since(first) > again:
 					cancelHard()
 				}
 			}

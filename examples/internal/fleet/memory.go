@@ -88,8 +88,10 @@ type Check struct {
 
 // Name is what is known of a member's name.
 type Name struct {
-	// Busy is the call that is under way for it; empty when none is.
-	Busy Op
+	// Busy is the call that is under way for it; empty when none is. Began is
+	// when the last one did.
+	Busy  Op
+	Began time.Time
 	// Retry paces the Creates.
 	Retry Retry
 	// Churn counts the instances in a row that went without having worked for
@@ -108,8 +110,9 @@ type Retry struct {
 	Failures int
 	// After is when to try again.
 	After time.Time
-	// Kind is that of the last failure.
+	// Kind is that of the last failure, and At when it was.
 	Kind provider.Kind
+	At   time.Time
 }
 
 // NewMemory returns an empty one.
@@ -204,7 +207,8 @@ func (m *Memory) Checked(ref provider.Ref, reason string, passes int, now time.T
 // [Memory.Finish].
 func (m *Memory) Begin(a Action, now time.Time) {
 	if a.Op.Call() {
-		m.name(a.Ref.Name).Busy = a.Op
+		n := m.name(a.Ref.Name)
+		n.Busy, n.Began = a.Op, now
 	}
 	member, ok := m.Members[a.Ref]
 	if !ok {
@@ -237,8 +241,12 @@ func (m *Memory) Finish(a Action, inst provider.Instance, err error, now time.Ti
 	case a.Op == Create && err == nil:
 		m.see(inst, now)
 		n.Retry = Retry{}
-		delete(m.Gates, a.Fleet)
-		delete(m.Gates, "")
+		// One that began before the refusal says nothing about it.
+		for _, gate := range []string{"", a.Fleet} {
+			if g, ok := m.Gates[gate]; ok && g.At.Before(n.Began) {
+				delete(m.Gates, gate)
+			}
+		}
 	case a.Op == Create:
 		m.refused(a, err, now)
 	case member == nil:

@@ -53,8 +53,14 @@ func TestPauses(t *testing.T) {
 			if m.Names["web-0"].Busy != "" {
 				t.Error("still busy")
 			}
-			m.Begin(a, now)
-			m.Finish(a, provider.Instance{Ref: provider.Ref{Name: "web-0", ID: "a"}}, nil, now)
+			b := Action{Op: Create, Fleet: "web", Ref: provider.Ref{Name: "web-1"}}
+			m.Begin(b, now) // at the time of the refusals
+			m.Finish(b, provider.Instance{Ref: provider.Ref{Name: "web-1", ID: "b"}}, nil, now.Add(time.Minute))
+			if _, left := m.Gates[test.gate]; left != (test.gate != "-") {
+				t.Error("a success that began before the refusal opened the gate")
+			}
+			m.Begin(a, now.Add(time.Minute))
+			m.Finish(a, provider.Instance{Ref: provider.Ref{Name: "web-0", ID: "a"}}, nil, now.Add(time.Minute))
 			if n := m.Names["web-0"]; n.Retry != (Retry{}) || len(m.Gates) != 0 {
 				t.Errorf("a success leaves %+v, %v", n.Retry, m.Gates)
 			}

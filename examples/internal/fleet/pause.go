@@ -67,7 +67,7 @@ func (m *Memory) pause(r *Retry, err error, now time.Time) {
 		d = asked + time.Duration(m.jitter()*float64(asked)/8)
 	}
 	r.Failures++
-	r.Kind, r.After = kind, now.Add(d)
+	r.Kind, r.At, r.After = kind, now, now.Add(d)
 }
 
 // vary spreads d by a quarter, so that what failed together is not tried

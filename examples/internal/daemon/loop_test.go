@@ -1,0 +1,601 @@
+package daemon
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/crawlfleet/provider"
+	"github.com/crawlfleet/provider/examples/internal/config"
+	"github.com/crawlfleet/provider/examples/internal/proxyapi/lease"
+	"github.com/crawlfleet/provider/examples/internal/proxycheck"
+	"github.com/crawlfleet/provider/providertest"
+)
+
+// bench runs one loop on a provider in memory, in a bubble of synctest.
+type bench struct {
+	t       *testing.T
+	world   *world
+	loop    *running
+	backend *providertest.FakeBackend
+	pool    *lease.Pool
+	log     *lockedBuffer
+
+	mu sync.Mutex
+	// broken has the endpoints that do not work; all is every one.
+	broken map[string]bool
+	all    bool
+	seen   map[string]provider.Credentials // what the last check of an endpoint used
+}
+
+// lockedBuffer is a buffer that many may write to.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}
+
+const owner = "test"
+
+// parseConfig reads a configuration with one provider of kind fake.
+func parseConfig(t *testing.T, fleets string) *config.Config {
+	t.Helper()
+	dir := t.TempDir()
+	text := "owner: " + owner + "\nlimits: {start: 2m, drain: 1m}\nproviders:\n  p: {kind: fake}\n" + fleets
+	c, err := config.Parse(filepath.Join(dir, "test.yaml"), []byte(text), func(key string) string {
+		return map[string]string{config.EnvStateDir: dir}[key]
+	})
+	if err == nil {
+		err = c.Prepare()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// web is a fleet of that name with so many replicas.
+func web(replicas int, more string) string {
+	return fmt.Sprintf("fleets:\n  - {name: web, provider: p, replicas: %d%s}\n", replicas, more)
+}
+
+// newBench makes a bench whose loop does not run yet.
+func newBench(t *testing.T, fleets string, backend *providertest.FakeBackend) *bench {
+	t.Helper()
+	m, err := newMetrics(prometheus.NewRegistry())
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &bench{
+		t: t, backend: backend, pool: lease.NewPool(lease.Options{}), log: &lockedBuffer{},
+		broken: map[string]bool{}, seen: map[string]provider.Credentials{},
+	}
+	b.world = &world{
+		log: slog.New(slog.NewTextHandler(b.log, nil)), metrics: m, board: newBoard(b.pool), pool: b.pool, check: b.check,
+		open: func(context.Context, string, config.Provider) (provider.Provider, error) {
+			return backend.Provider(owner), nil
+		},
+	}
+	b.loop = &running{newLoop(b.world, "p", b.settings(fleets)), make(chan struct{})}
+	return b
+}
+
+func (b *bench) settings(fleets string) settings {
+	b.t.Helper()
+	s, err := settingsOf(parseConfig(b.t, fleets), "p", "127.0.0.1:1")
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return s
+}
+
+// start runs the loop until the test ends.
+func (b *bench) start() {
+	go b.loop.run(b.loop.stop)
+	b.t.Cleanup(func() { b.loop.close(context.Background()) })
+}
+
+// restart ends the loop as kill -9 would, and starts another.
+func (b *bench) restart(fleets string) {
+	b.loop.close(context.Background())
+	b.world.board.close("p")
+	b.loop = &running{newLoop(b.world, "p", b.settings(fleets)), make(chan struct{})}
+	go b.loop.run(b.loop.stop)
+}
+
+// configure puts other fleets in force.
+func (b *bench) configure(fleets string) {
+	s := b.settings(fleets)
+	b.loop.send(func() { b.loop.configure(s) })
+}
+
+// check is the proxy check of the bench.
+func (b *bench) check(_ context.Context, _ *proxycheck.Checker, p proxycheck.Proxy) (proxycheck.Result, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.seen[p.Endpoint] = p.Credentials
+	if b.all || b.broken[p.Endpoint] {
+		return proxycheck.Result{}, errors.New("no answer")
+	}
+	return proxycheck.Result{}, nil
+}
+
+func (b *bench) breakAll(yes bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.all = yes
+}
+
+// after lets time pass.
+func (b *bench) after(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+// working returns the names of the members that leases are handed out on.
+func (b *bench) working() string {
+	b.world.board.mu.Lock()
+	defer b.world.board.mu.Unlock()
+	var names []string
+	for _, p := range b.world.board.proxies["p"] {
+		if p.Working && !p.Draining {
+			names = append(names, p.Name)
+		}
+	}
+	slices.Sort(names)
+	return strings.Join(names, " ")
+}
+
+func (b *bench) wantWorking(want string) {
+	b.t.Helper()
+	if got := b.working(); got != want {
+		b.t.Errorf("working: %q, want %q\n%s", got, want, b.log)
+	}
+}
+
+// instances are those of the backend, by name.
+func (b *bench) instances() map[string]provider.Instance {
+	b.t.Helper()
+	list, err := b.backend.Provider(owner).List(b.t.Context())
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	out := map[string]provider.Instance{}
+	for _, inst := range list {
+		if _, twice := out[inst.Name]; twice {
+			b.t.Errorf("two instances of %s", inst.Name)
+		}
+		out[inst.Name] = inst
+	}
+	return out
+}
+
+// count is how often the provider was called.
+func (b *bench) count(op string) int {
+	n := 0
+	for _, call := range b.backend.Calls() {
+		if call.Op == op {
+			n++
+		}
+	}
+	return n
+}
+
+// failing answers with an error, which the fake plays for the next call.
+func failing(kind provider.Kind, after time.Duration) error {
+	return &provider.Error{Kind: kind, RetryAfter: after, Err: errors.New("as told")}
+}
+
+func newBackend(opts providertest.FakeOptions) *providertest.FakeBackend {
+	return providertest.NewFakeBackend(opts)
+}
+
+func TestLoopMakesWhatIsWanted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, web(3, ""), newBackend(providertest.FakeOptions{Boot: 20 * time.Second, Latency: 100 * time.Millisecond}))
+		b.start()
+		b.after(10 * time.Second)
+		b.wantWorking("")
+		b.after(20 * time.Second)
+		b.wantWorking("web-0 web-1 web-2")
+		select {
+		case <-b.world.board.settled:
+		default:
+			t.Error("it is not settled")
+		}
+		if n := b.count("Create"); n != 3 {
+			t.Errorf("%d Creates", n)
+		}
+	})
+}
+
+// In an hour without events there is a list every ten seconds, no Get, and no
+// round without a reason.
+func TestLoopIsCalm(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, web(3, ""), newBackend(providertest.FakeOptions{}))
+		b.start()
+		b.after(5 * time.Minute)
+		lists, rounds := b.count("List"), testutil.ToFloat64(b.world.metrics.rounds.WithLabelValues("p"))
+		b.after(time.Hour)
+		lists, rounds = b.count("List")-lists, testutil.ToFloat64(b.world.metrics.rounds.WithLabelValues("p"))-rounds
+		// Sweeps of the collector list too, every five minutes.
+		if lists < 350 || lists > 360+12 {
+			t.Errorf("%d lists in an hour", lists)
+		}
+		// A list and three checks in ten seconds, each with a begin and an end,
+		// spread by a tenth.
+		if rounds > 9*360 {
+			t.Errorf("%v rounds in an hour", rounds)
+		}
+		if n := b.count("Get"); n != 0 {
+			t.Errorf("%d Gets", n)
+		}
+	})
+}
+
+func TestLoopAdopts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, web(3, ""), newBackend(providertest.FakeOptions{}))
+		b.start()
+		b.after(time.Minute)
+		before, creates := b.instances(), b.count("Create")
+		b.restart(web(3, ""))
+		b.after(time.Minute)
+		b.wantWorking("web-0 web-1 web-2")
+		if n := b.count("Create") - creates; n != 0 {
+			t.Errorf("%d Creates after the restart", n)
+		}
+		for name, inst := range b.instances() {
+			if inst.ID != before[name].ID {
+				t.Errorf("%s is another instance", name)
+			}
+		}
+	})
+}
+
+// A Create that hangs takes one place of its provider, and the others go on.
+func TestLoopHangingCreate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, web(6, ""), newBackend(providertest.FakeOptions{}))
+		hang := make(chan struct{})
+		b.world.open = func(context.Context, string, config.Provider) (provider.Provider, error) {
+			return hanging{b.backend.Provider(owner), "web-1", hang}, nil
+		}
+		b.loop.opening.open = b.world.open
+		b.start()
+		b.after(time.Minute)
+		b.wantWorking("web-0 web-2 web-3 web-4 web-5")
+		b.after(createTimeout)
+		close(hang)
+		b.after(time.Minute)
+		b.wantWorking("web-0 web-1 web-2 web-3 web-4 web-5")
+		if !strings.Contains(b.log.String(), "a call failed") {
+			t.Error("nothing was logged")
+		}
+	})
+}
+
+// hanging is a provider whose Create of one name hangs until its context ends.
+type hanging struct {
+	provider.Provider
+	name string
+	free <-chan struct{}
+}
+
+func (h hanging) Create(ctx context.Context, spec provider.Spec) (provider.Instance, error) {
+	if spec.Name == h.name {
+		select {
+		case <-h.free:
+		case <-ctx.Done():
+			return provider.Instance{}, ctx.Err()
+		}
+	}
+	return h.Provider.Create(ctx, spec)
+}
+
+func TestLoopReplacesWhatStopped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, web(3, ""), newBackend(providertest.FakeOptions{}))
+		b.start()
+		b.after(time.Minute)
+		was := b.instances()["web-1"]
+		if err := b.backend.Stop(t.Context(), owner, was.Ref); err != nil {
+			t.Fatal(err)
+		}
+		b.after(30 * time.Second)
+		b.wantWorking("web-0 web-1 web-2")
+		if b.instances()["web-1"].ID == was.ID {
+			t.Error("it is the same instance")
+		}
+		if n := testutil.ToFloat64(b.world.metrics.replaced.WithLabelValues("p", "web", "Stopped")); n != 1 {
+			t.Errorf("%v replaced", n)
+		}
+	})
+}
+
+func TestLoopReplacesWhatDoesNotWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, web(3, ""), newBackend(providertest.FakeOptions{}))
+		b.start()
+		b.after(time.Minute)
+		was := b.instances()["web-1"]
+		b.mu.Lock()
+		b.broken[was.Endpoint] = true
+		b.mu.Unlock()
+		b.after(15 * time.Second)
+		b.wantWorking("web-0 web-2")
+		if b.instances()["web-1"].ID != was.ID {
+			t.Error("it was replaced after one check")
+		}
+		b.after(time.Minute)
+		if b.instances()["web-1"].ID == was.ID {
+			t.Error("it was not replaced")
+		}
+	})
+}
+
+// When all checks fail together nothing is replaced, and when they pass again
+// everything is as before.
+func TestLoopFreezes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, web(4, ""), newBackend(providertest.FakeOptions{}))
+		b.start()
+		b.after(time.Minute)
+		b.breakAll(true)
+		b.after(time.Hour)
+		b.wantWorking("")
+		if n := b.count("Delete"); n != 0 {
+			t.Errorf("%d Deletes", n)
+		}
+		if v := testutil.ToFloat64(b.world.metrics.frozen.WithLabelValues("p", "web")); v != 1 {
+			t.Errorf("the metric is %v", v)
+		}
+		if n := strings.Count(b.log.String(), "a fleet is frozen"); n != 1 {
+			t.Errorf("logged %d times", n)
+		}
+		b.breakAll(false)
+		b.after(time.Minute)
+		b.wantWorking("web-0 web-1 web-2 web-3")
+		if v := testutil.ToFloat64(b.world.metrics.frozen.WithLabelValues("p", "web")); v != 0 {
+			t.Errorf("the metric is %v", v)
+		}
+	})
+}
+
+// Members go when their last lease does, and not before, up to the limit.
+func TestLoopScalesDown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, web(4, ""), newBackend(providertest.FakeOptions{}))
+		b.start()
+		b.after(time.Minute)
+		leases, err := b.pool.Lease(lease.Request{Holder: "h", Count: 4, TTL: 10 * time.Minute})
+		if err != nil || len(leases) != 4 {
+			t.Fatalf("%d leases, %v", len(leases), err)
+		}
+		release := func(name string) {
+			for _, l := range leases {
+				if l.Proxy.Name == name {
+					_ = b.pool.Release(l.ID, "h")
+				}
+			}
+		}
+		release("web-1")
+		b.configure(web(1, ""))
+		b.after(5 * time.Second)
+		if got := len(b.instances()); got != 3 {
+			t.Errorf("%d instances; the idle one goes at once", got)
+		}
+		b.wantWorking("web-0")
+		release("web-2")
+		b.after(5 * time.Second)
+		if got := len(b.instances()); got != 2 {
+			t.Errorf("%d instances; one goes with its last lease", got)
+		}
+		b.after(time.Minute)
+		if got := len(b.instances()); got != 1 {
+			t.Errorf("%d instances; the last goes at the limit", got)
+		}
+		if n := b.pool.Stats().Ended[lease.Gone]; n != 1 {
+			t.Errorf("%d leases ended with their proxy", n)
+		}
+	})
+}
+
+// What is known is used on while the provider cannot be asked.
+func TestLoopWithoutLists(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, web(2, ""), newBackend(providertest.FakeOptions{}))
+		b.start()
+		b.after(time.Minute)
+		free, err := b.backend.Cut(t.Context(), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.configure(web(3, ""))
+		b.after(time.Hour)
+		b.wantWorking("web-0 web-1")
+		if s := b.world.board.status()[0]; s.Health != "unhealthy" || s.LastError == nil || s.LastError.Kind != provider.Unavailable {
+			t.Errorf("the status is %+v", s)
+		}
+		if n := strings.Count(b.log.String(), "cannot be listed") + strings.Count(b.log.String(), "cannot list"); n != 1 {
+			t.Errorf("logged %d times", n)
+		}
+		free()
+		b.after(time.Minute)
+		b.wantWorking("web-0 web-1 web-2")
+		if s := b.world.board.status()[0]; s.Health != "healthy" || s.LastError != nil {
+			t.Errorf("the status is %+v", s)
+		}
+	})
+}
+
+// What no fleet accounts for is the collector's, after its grace.
+func TestLoopCollectsOrphans(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		backend := newBackend(providertest.FakeOptions{})
+		spec := backend.Spec("old-0")
+		if _, err := backend.Provider(owner).Create(t.Context(), spec); err != nil {
+			t.Fatal(err)
+		}
+		b := newBench(t, web(2, ""), backend)
+		b.start()
+		b.after(15 * time.Minute)
+		if got := len(b.instances()); got != 3 {
+			t.Errorf("%d instances within the grace", got)
+		}
+		b.after(15 * time.Minute)
+		if _, left := b.instances()["old-0"]; left {
+			t.Error("the orphan is left")
+		}
+		b.wantWorking("web-0 web-1")
+		if n := testutil.ToFloat64(b.world.metrics.collected.WithLabelValues("p")); n != 1 {
+			t.Errorf("%v collected", n)
+		}
+	})
+}
+
+func TestLoopEmptiesARetiredProvider(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, web(3, ""), newBackend(providertest.FakeOptions{Going: 5 * time.Second}))
+		b.start()
+		b.after(time.Minute)
+		s := b.settings(web(0, ""))
+		s.retired = true
+		b.loop.send(func() { b.loop.configure(s) })
+		b.after(time.Minute)
+		if n := len(b.instances()); n != 0 {
+			t.Errorf("%d instances are left", n)
+		}
+	})
+}
+
+// A fleet that is taken out of the file goes, at once.
+func TestLoopRemovesAFleet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		two := web(1, "") + "  - {name: img, provider: p, replicas: 2}\n"
+		b := newBench(t, two, newBackend(providertest.FakeOptions{}))
+		b.start()
+		b.after(time.Minute)
+		b.wantWorking("img-0 img-1 web-0")
+		b.configure(web(1, ""))
+		b.after(time.Minute)
+		if n := len(b.instances()); n != 1 {
+			t.Errorf("%d instances are left", n)
+		}
+	})
+}
+
+// Members of the old revision are used with its credentials while the new one
+// is rolled out, one at a time.
+func TestLoopRollsCredentials(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fleets := func(revision, user string) string {
+			return web(2, fmt.Sprintf(", spec: {revision: %q, credentials: {username: %s}}", revision, user))
+		}
+		b := newBench(t, fleets("1", "first"), newBackend(providertest.FakeOptions{Boot: 30 * time.Second}))
+		b.start()
+		b.after(time.Minute)
+		was := b.instances()
+		b.configure(fleets("2", "second"))
+		b.after(20 * time.Second) // one is being made, the other waits
+		used := map[string]string{}
+		b.mu.Lock()
+		for name, inst := range was {
+			used[name] = b.seen[inst.Endpoint].Username
+		}
+		b.mu.Unlock()
+		if used["web-0"] != "first" || used["web-1"] != "first" {
+			t.Errorf("checked with %v", used)
+		}
+		b.wantWorking("web-1")
+		for _, p := range b.world.board.proxies["p"] {
+			if p.Name == "web-1" && p.Credentials.Username != "first" {
+				t.Errorf("handed out with %s", p.Credentials.Username)
+			}
+		}
+		b.after(5 * time.Minute)
+		b.wantWorking("web-0 web-1")
+		for name, inst := range b.instances() {
+			if inst.ID == was[name].ID {
+				t.Errorf("%s was not replaced", name)
+			}
+			if user := b.seen[inst.Endpoint].Username; user != "second" {
+				t.Errorf("%s is checked with %s", name, user)
+			}
+		}
+	})
+}
+
+// A provider that cannot be opened is tried again; one whose keys change is
+// opened anew, and its fleet does not notice.
+func TestLoopOpens(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, web(2, ""), newBackend(providertest.FakeOptions{}))
+		opened := 0
+		b.loop.opening.open = func(context.Context, string, config.Provider) (provider.Provider, error) {
+			if opened++; opened <= 3 {
+				return nil, failing(provider.Unauthenticated, 0)
+			}
+			return b.backend.Provider(owner), nil
+		}
+		b.start()
+		b.after(time.Second)
+		if s := b.world.board.status()[0]; s.LastError == nil || s.LastError.Kind != provider.Unauthenticated {
+			t.Errorf("the status is %+v", s)
+		}
+		b.after(time.Minute)
+		b.wantWorking("web-0 web-1")
+		s := b.settings(web(2, ""))
+		s.provider.Kind = "other"
+		b.loop.send(func() { b.loop.configure(s) })
+		b.after(time.Minute)
+		b.wantWorking("web-0 web-1")
+		if opened != 5 || b.count("Create") != 2 {
+			t.Errorf("opened %d times, %d Creates", opened, b.count("Create"))
+		}
+	})
+}
+
+// A refusal of the backend is not asked about for each member, and is over as
+// soon as a changed configuration may have cured it.
+func TestLoopBacksOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, web(5, ""), newBackend(providertest.FakeOptions{Quota: 2}))
+		b.start()
+		b.after(10 * time.Minute)
+		if got := b.working(); len(strings.Fields(got)) != 2 {
+			t.Errorf("%q work, of a quota of 2", got)
+		}
+		// Four at once, and one after each pause of about five minutes.
+		if n := b.count("Create"); n > 4+2 {
+			t.Errorf("%d Creates in ten minutes of no quota", n)
+		}
+		if !strings.Contains(b.log.String(), "kind=QuotaExceeded") || !strings.Contains(b.log.String(), "next=\"tried again in 4m") && !strings.Contains(b.log.String(), "next=\"tried again in 5m") {
+			t.Errorf("the log does not say what and when:\n%s", b.log)
+		}
+	})
+}
