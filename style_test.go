@@ -213,6 +213,47 @@ func promised(d *ast.FuncDecl) bool {
 	return d.Recv != nil && slices.Contains([]string{"Error", "Unwrap", "String", "Len", "Less", "Swap"}, d.Name.Name)
 }
 
+// TestExamples asks for a runnable example, with checked output, in every
+// package that others import. What is internal and has one importer is a part
+// of that.
+func TestExamples(t *testing.T) {
+	has, libraries := map[string]bool{}, map[string]bool{}
+	importers := map[string]map[string]bool{}
+	for _, f := range readTree(t).files {
+		if f.library() {
+			libraries[f.dir] = true
+		}
+		for _, importPath := range f.imports() {
+			if !f.test && below(importPath, modulePath) {
+				if importers[importPath] == nil {
+					importers[importPath] = map[string]bool{}
+				}
+				importers[importPath][f.dir] = true
+			}
+		}
+		for _, d := range f.ast.Decls {
+			if fn, ok := d.(*ast.FuncDecl); ok && f.test && strings.HasPrefix(fn.Name.Name, "Example") && outputs(f, fn) {
+				has[f.dir] = true
+			}
+		}
+	}
+	for dir := range libraries {
+		part := strings.Contains(dir, "internal/") && len(importers[path.Join(modulePath, dir)]) == 1
+		if !has[dir] && !part {
+			t.Errorf("%s has no Example function with checked output", dir)
+		}
+	}
+}
+
+// outputs reports whether an example's body has the comment that go test checks.
+func outputs(f goFile, fn *ast.FuncDecl) bool {
+	return slices.ContainsFunc(f.ast.Comments, func(c *ast.CommentGroup) bool {
+		text := strings.ToLower(c.Text())
+		return fn.Pos() < c.Pos() && c.End() < fn.End() &&
+			(strings.HasPrefix(text, "output:") || strings.HasPrefix(text, "unordered output:"))
+	})
+}
+
 // TestStyleChecks holds that the checks above see what they are for.
 func TestStyleChecks(t *testing.T) {
 	f := parse(t, `
