@@ -4,6 +4,7 @@ package customprovider
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -109,18 +110,18 @@ func validToken(token string) bool {
 
 // makeClaim claims the name, in one exclusive step. It fails with fs.ErrExist
 // when something is there.
-func (p *Provider) makeClaim(r record) error {
+func (p *Provider) makeClaim(ctx context.Context, r record) error {
 	text, err := json.Marshal(r)
 	if err != nil {
 		return err
 	}
-	return p.change("make claim", func() error { return os.Symlink(string(text), p.claimPath(r.Name)) })
+	return p.change(ctx, "make claim", func() error { return os.Symlink(string(text), p.claimPath(r.Name)) })
 }
 
 // markGoing replaces the claim by one that says that it is being deleted. The
 // new link waits in the instance's directory, so that a crash between the two
 // steps leaves nothing outside. The caller holds the name's lock.
-func (p *Provider) markGoing(i *incarnation) error {
+func (p *Provider) markGoing(ctx context.Context, i *incarnation) error {
 	r := i.record
 	r.Going = time.Now().Round(0)
 	text, err := json.Marshal(r)
@@ -131,9 +132,9 @@ func (p *Provider) markGoing(i *incarnation) error {
 	if err := os.Remove(next); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	err = p.change("write mark", func() error { return os.Symlink(string(text), next) })
+	err = p.change(ctx, "write mark", func() error { return os.Symlink(string(text), next) })
 	if err == nil {
-		err = p.change("mark claim", func() error { return os.Rename(next, p.claimPath(i.Name)) })
+		err = p.change(ctx, "mark claim", func() error { return os.Rename(next, p.claimPath(i.Name)) })
 	}
 	if err == nil {
 		i.record = r

@@ -4,6 +4,7 @@ package customprovider
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -48,6 +49,10 @@ type harness struct {
 	cut bool
 	// dead has, for each provider, whether it was killed.
 	dead sync.Map
+
+	mu   sync.Mutex // guards plan and seq
+	plan func(providertest.Call) providertest.Fault
+	seq  int
 }
 
 var (
@@ -57,6 +62,7 @@ var (
 	_ providertest.Squatter = (*harness)(nil)
 	_ providertest.Places   = (*harness)(nil)
 	_ providertest.Readable = (*harness)(nil)
+	_ providertest.Breaker  = (*harness)(nil)
 )
 
 func (h *harness) Open(_ context.Context, owner string) (provider.Provider, error) {
@@ -71,14 +77,46 @@ func (h *harness) Open(_ context.Context, owner string) (provider.Provider, erro
 		return nil, err
 	}
 	var dead atomic.Bool
-	p.before = func(string) error {
+	p.step = func(ctx context.Context, what string, do func() error) error {
 		if dead.Load() {
 			return errors.New("the program was killed")
 		}
-		return nil
+		return h.play(ctx, what, do)
 	}
 	h.dead.Store(p, &dead)
 	return p, nil
+}
+
+// Break breaks what changes the world, which is what Provider.change sees.
+// What only reads is not broken.
+func (h *harness) Break(_ context.Context, plan func(providertest.Call) providertest.Fault) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.plan, h.seq = plan, 0
+	return nil
+}
+
+// play makes a change, or the fault that is planned for it. A system call that
+// is under way cannot come late: who made it waits for it, or is dead.
+func (h *harness) play(ctx context.Context, what string, do func() error) error {
+	h.mu.Lock()
+	plan := h.plan
+	h.seq++
+	call := providertest.Call{Seq: h.seq, Name: what, Writes: true}
+	h.mu.Unlock()
+	if plan == nil {
+		return do()
+	}
+	switch plan(call) {
+	case providertest.Fail:
+		return syscall.EIO
+	case providertest.CutAfter:
+		return cmp.Or(do(), error(syscall.EIO))
+	case providertest.Hang:
+		<-ctx.Done()
+		return ended(ctx)
+	}
+	return do()
 }
 
 func (h *harness) Spec(name string) provider.Spec { return testSpec(name) }
@@ -120,8 +158,11 @@ func ownerPrefix(owner string) string { return provider.BackendName(owner, "", p
 
 func nameOf(dir string) string { return strings.Split(filepath.Base(dir), ".")[1] }
 
-// Purge also undoes Cut.
-func (h *harness) Purge(context.Context) error {
+// Purge also undoes Cut and Break.
+func (h *harness) Purge(ctx context.Context) error {
+	if err := h.Break(ctx, nil); err != nil {
+		return err
+	}
 	if h.cut {
 		h.mend()
 	}

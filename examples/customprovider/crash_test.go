@@ -3,6 +3,8 @@
 package customprovider
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -53,9 +55,9 @@ func deleteSteps() []step {
 func TestStepsAreThoseOfTheTable(t *testing.T) {
 	p := newWorld(t).open()
 	var did []string
-	p.before = func(what string) error {
+	p.step = func(_ context.Context, what string, do func() error) error {
 		did = append(did, what)
-		return nil
+		return do()
 	}
 	create(t, p, testSpec("a"))
 	if err := p.Delete(t.Context(), provider.Ref{Name: "a"}); err != nil {
@@ -68,11 +70,8 @@ func TestStepsAreThoseOfTheTable(t *testing.T) {
 	var want []string
 	for _, s := range slices.Concat(createSteps(), deleteSteps()) {
 		want = append(want, s.before)
-		row := fmt.Sprintf("//	%-22s %-11s", s.before, map[provider.State]string{
-			none: "nothing", provider.Running: "as it was"}[s.state]+string(s.state)[:0])
-		if s.state == provider.Incomplete || s.state == provider.Deleting {
-			row = fmt.Sprintf("//	%-22s %-11s", s.before, s.state)
-		}
+		shows := map[provider.State]string{none: "nothing", provider.Running: "as it was"}[s.state]
+		row := fmt.Sprintf("//	%-22s %-11s", s.before, cmp.Or(shows, string(s.state)))
 		if !strings.Contains(string(source), row) {
 			t.Errorf("the table in lifecycle.go has no row %q", row)
 		}
@@ -153,7 +152,7 @@ func TestFailureAtEachStep(t *testing.T) {
 			failAt(p, s.before, full)
 			_, err := p.Create(t.Context(), testSpec("a"))
 			wantKind(t, "Create", err, provider.NoCapacity)
-			p.before = nil
+			p.step = nil
 			w.listed(p, s.state)
 			create(t, p, testSpec("a"))
 			w.guest("a")
@@ -170,7 +169,7 @@ func TestFailureAtEachStep(t *testing.T) {
 			inst := create(t, p, testSpec("a"))
 			failAt(p, s.before, full)
 			err := p.Delete(t.Context(), inst.Ref)
-			if strings.HasSuffix(s.before, "mark") || s.before == "mark claim" {
+			if s.before == "write mark" || s.before == "mark claim" {
 				// What frees the disk must not need room on it.
 				if err != nil {
 					t.Fatal(err)
@@ -179,7 +178,7 @@ func TestFailureAtEachStep(t *testing.T) {
 				return
 			}
 			wantKind(t, "Delete", err, provider.NoCapacity)
-			p.before = nil
+			p.step = nil
 			w.listed(p, s.state)
 			if err := p.Delete(t.Context(), inst.Ref); err != nil {
 				t.Fatal(err)
@@ -192,7 +191,7 @@ func TestFailureAtEachStep(t *testing.T) {
 		inst := create(t, p, testSpec("a"))
 		failAt(p, "mark claim", syscall.EIO)
 		wantKind(t, "Delete", p.Delete(t.Context(), inst.Ref), provider.Unavailable)
-		p.before = nil
+		p.step = nil
 		if got := get(t, p, inst.Ref); got.State != provider.Running {
 			t.Errorf("it is %q", got.State)
 		}

@@ -63,7 +63,7 @@ func (p *Provider) create(ctx context.Context, spec provider.Spec) (provider.Ins
 		return provider.Instance{}, err
 	}
 	defer unlock()
-	i, err := p.incumbent(spec.Name)
+	i, err := p.incumbent(ctx, spec.Name)
 	if err != nil {
 		return provider.Instance{}, err
 	}
@@ -73,20 +73,17 @@ func (p *Provider) create(ctx context.Context, spec provider.Spec) (provider.Ins
 		}
 		// Nobody has used it, so there is no grace, and what is in the
 		// directory is worth nothing: this Create begins afresh.
-		if gone, err := p.empty(i, syscall.SIGKILL); err != nil || !gone {
+		if gone, err := p.empty(ctx, i, syscall.SIGKILL); err != nil || !gone {
 			return provider.Instance{}, cmp.Or(err, inProgress("the guest of an interrupted Create is still ending"))
 		}
 	}
-	if err := ended(ctx); err != nil {
-		return provider.Instance{}, err
-	}
-	return p.complete(i, spec)
+	return p.complete(ctx, i, spec)
 }
 
 // incumbent returns what has the name, if only a leftover, or nothing. It goes
 // on with a Delete that nobody goes on with, and while that has not finished
 // the error is InProgress. The caller holds the name's lock.
-func (p *Provider) incumbent(name string) (incarnation, error) {
+func (p *Provider) incumbent(ctx context.Context, name string) (incarnation, error) {
 	i, err := p.claim(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		left, err := p.leftovers(name, "")
@@ -98,7 +95,7 @@ func (p *Provider) incumbent(name string) (incarnation, error) {
 	if err != nil || i.Going.IsZero() {
 		return i, err
 	}
-	if done, err := p.dismantle(i); err != nil || !done {
+	if done, err := p.dismantle(ctx, i); err != nil || !done {
 		return incarnation{}, cmp.Or(err, inProgress("the one before it is still being deleted"))
 	}
 	return incarnation{}, nil
@@ -106,7 +103,7 @@ func (p *Provider) incumbent(name string) (incarnation, error) {
 
 // complete claims the name, where nobody has it or only a leftover, and starts
 // the guest. The port comes first: one that is taken leaves nothing behind.
-func (p *Provider) complete(i incarnation, spec provider.Spec) (provider.Instance, error) {
+func (p *Provider) complete(ctx context.Context, i incarnation, spec provider.Spec) (provider.Instance, error) {
 	ln, err := net.ListenTCP("tcp4", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: int(spec.Port)})
 	if err != nil {
 		return provider.Instance{}, err
@@ -122,16 +119,16 @@ func (p *Provider) complete(i incarnation, spec provider.Spec) (provider.Instanc
 	}
 	if i.unclaimed {
 		i.Version, i.Owner, i.Name = recordVersion, p.config.Owner, spec.Name
-		if err := p.makeClaim(i.record); err != nil {
+		if err := p.makeClaim(ctx, i.record); err != nil {
 			return provider.Instance{}, err
 		}
 		i.unclaimed = false
 	}
-	if err := p.launch(i, ln, document); err != nil {
+	if err := p.launch(ctx, i, ln, document); err != nil {
 		return provider.Instance{}, err
 	}
 	s := started{SpecHash: spec.Hash(), Labels: spec.Labels, Endpoint: endpoint.String()}
-	err = p.change("record start", func() error { return writeJSON(filepath.Join(p.dir(i), "started.json"), s) })
+	err = p.change(ctx, "record start", func() error { return writeJSON(filepath.Join(p.dir(i), "started.json"), s) })
 	if err != nil {
 		return provider.Instance{}, err
 	}
@@ -269,18 +266,18 @@ func (p *Provider) deleteStep(ctx context.Context, i incarnation) (done bool, er
 	if err != nil || len(found) == 0 {
 		return err == nil, err
 	}
-	return p.dismantle(found[0])
+	return p.dismantle(ctx, found[0])
 }
 
 // dismantle takes the deletion of i one step further: it marks the claim and
 // asks the guest to end, kills it once the grace is over, and when it has
 // ended removes the directory and the claim last. The caller holds the lock.
-func (p *Provider) dismantle(i incarnation) (done bool, err error) {
+func (p *Provider) dismantle(ctx context.Context, i incarnation) (done bool, err error) {
 	sig := syscall.SIGKILL
 	switch waited := time.Since(i.Going); {
 	case i.unclaimed:
 	case i.Going.IsZero():
-		err := p.markGoing(&i)
+		err := p.markGoing(ctx, &i)
 		switch {
 		case err == nil:
 			sig = syscall.SIGTERM
@@ -294,11 +291,11 @@ func (p *Provider) dismantle(i incarnation) (done bool, err error) {
 	case 0 <= waited && waited < p.config.Grace:
 		sig = 0 // it was asked already
 	}
-	if gone, err := p.empty(i, sig); err != nil || !gone {
+	if gone, err := p.empty(ctx, i, sig); err != nil || !gone {
 		return false, err
 	}
 	if !i.unclaimed {
-		if err := p.change("remove claim", func() error { return os.Remove(p.claimPath(i.Name)) }); err != nil {
+		if err := p.change(ctx, "remove claim", func() error { return os.Remove(p.claimPath(i.Name)) }); err != nil {
 			return false, err
 		}
 	}
@@ -308,15 +305,15 @@ func (p *Provider) dismantle(i incarnation) (done bool, err error) {
 
 // empty removes the directory when its guest is gone, and else sends it the
 // signal, if not 0, and reports false.
-func (p *Provider) empty(i incarnation, sig syscall.Signal) (bool, error) {
+func (p *Provider) empty(ctx context.Context, i incarnation, sig syscall.Signal) (bool, error) {
 	dir := p.dir(i)
 	if gone, err := gone(dir); err != nil || !gone {
 		if err == nil && sig != 0 {
-			err = p.kill(dir, sig)
+			err = p.kill(ctx, dir, sig)
 		}
 		return false, err
 	}
-	return true, p.change("remove directory", func() error { return os.RemoveAll(dir) })
+	return true, p.change(ctx, "remove directory", func() error { return os.RemoveAll(dir) })
 }
 
 // again is when a caller is told to come back: a signalled guest needs a

@@ -349,7 +349,7 @@ func TestIncompleteIsCompletedFromTheSpecInHand(t *testing.T) {
 	if _, err := p.Create(t.Context(), testSpec("a")); err == nil {
 		t.Fatal("Create succeeded")
 	}
-	p.before = nil
+	p.step = nil
 	half := get(t, p, provider.Ref{Name: "a"})
 	if half.State != provider.Incomplete {
 		t.Fatalf("it is %q", half.State)
@@ -364,11 +364,11 @@ func TestIncompleteIsCompletedFromTheSpecInHand(t *testing.T) {
 
 // failAt makes the provider fail at a change.
 func failAt(p *Provider, change string, err error) {
-	p.before = func(what string) error {
+	p.step = func(_ context.Context, what string, do func() error) error {
 		if what == change {
-			return err
+			return fmt.Errorf("%s: %w", what, err)
 		}
-		return nil
+		return do()
 	}
 }
 

@@ -166,9 +166,9 @@ type Provider struct {
 	closed bool
 	calls  sync.WaitGroup
 
-	// before, where a test sets it, is called before each change of the
-	// outside world with what is about to be done; an error takes its place.
-	before func(what string) error
+	// step, where a test sets it, is called in place of each change of the
+	// outside world.
+	step func(ctx context.Context, what string, do func() error) error
 }
 
 var (
@@ -338,14 +338,15 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// change makes one change of the outside world. Every one goes through here:
-// the states between two changes are those that a crash can leave, and tests
-// stop at each. The table in lifecycle.go lists them.
-func (p *Provider) change(what string, do func() error) error {
-	if p.before != nil {
-		if err := p.before(what); err != nil {
-			return fmt.Errorf("%s: %w", what, err)
-		}
+// change makes one change of the outside world, unless the call has ended.
+// Every one goes through here: the states between two changes are those that a
+// crash can leave, and tests stop at each. The table in lifecycle.go lists them.
+func (p *Provider) change(ctx context.Context, what string, do func() error) error {
+	if err := ended(ctx); err != nil {
+		return err
+	}
+	if p.step != nil {
+		return p.step(ctx, what, do)
 	}
 	return do()
 }

@@ -66,7 +66,7 @@ func TestLongestOwnerFits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := p.markGoing(&i); err != nil {
+	if err := p.markGoing(t.Context(), &i); err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.Readlink(p.claimPath(spec.Name))
@@ -278,7 +278,7 @@ func BenchmarkList(b *testing.B) {
 	for n := range 1000 {
 		i := incarnation{record: record{Version: recordVersion, Owner: config.Owner,
 			Name: fmt.Sprintf("n%d", n), Token: provider.NewToken(), Created: time.Now()}}
-		if err := p.makeClaim(i.record); err != nil {
+		if err := p.makeClaim(b.Context(), i.record); err != nil {
 			b.Fatal(err)
 		}
 		if err := os.Mkdir(p.dir(i), 0o700); err != nil {

@@ -52,6 +52,34 @@ func TestLockExcludes(t *testing.T) {
 	}
 }
 
+// TestLockOfARemovedFile has a program that opened the lock file just before
+// its holder removed it.
+func TestLockOfARemovedFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	late, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer late.Close()
+	if !current(late, path) {
+		t.Error("a lock file that is there is not current")
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if current(late, path) {
+		t.Error("a lock file that was removed is current")
+	}
+	next, err := tryLock(path)
+	if err != nil || next == nil {
+		t.Fatalf("tryLock: %v, %v", next, err)
+	}
+	defer next.Close()
+	if current(late, path) {
+		t.Error("a lock file that was replaced is current")
+	}
+}
+
 func TestLockIsOfOneName(t *testing.T) {
 	p := bare(t)
 	for _, name := range []string{"a", "b"} {

@@ -70,12 +70,12 @@ func manage(args []string) error {
 	if err != nil {
 		return err
 	}
-	p.before = func(what string) error {
+	p.step = func(_ context.Context, what string, do func() error) error {
 		if what == *before {
 			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 			select {}
 		}
-		return nil
+		return do()
 	}
 	ctx := context.Background()
 	switch *action {

@@ -52,19 +52,19 @@ type process struct {
 // The guest reads its document from a pipe, into which it is written only when
 // process.json is there. When this program dies before that, the guest finds
 // an empty document and ends: there is no guest that Delete could not find.
-func (p *Provider) launch(i incarnation, ln *net.TCPListener, document []byte) error {
+func (p *Provider) launch(ctx context.Context, i incarnation, ln *net.TCPListener, document []byte) error {
 	dir := p.dir(i)
-	if err := p.change("make directory", func() error { return os.Mkdir(dir, 0o700) }); err != nil {
+	if err := p.change(ctx, "make directory", func() error { return os.Mkdir(dir, 0o700) }); err != nil {
 		return err
 	}
 	var files guestFiles
 	defer files.close()
-	err := p.change("lock alive", func() error { return files.open(dir, ln) })
+	err := p.change(ctx, "lock alive", func() error { return files.open(dir, ln) })
 	if err != nil {
 		return err
 	}
 	var g process
-	err = p.change("start process", func() error {
+	err = p.change(ctx, "start process", func() error {
 		g, err = p.spawn(&files)
 		return err
 	})
@@ -73,10 +73,10 @@ func (p *Provider) launch(i incarnation, ln *net.TCPListener, document []byte) e
 	}
 	// From here the guest alone has the lock.
 	files.closeGuestEnds()
-	if err := p.change("record process", func() error { return writeJSON(filepath.Join(dir, "process.json"), g) }); err != nil {
+	if err := p.change(ctx, "record process", func() error { return writeJSON(filepath.Join(dir, "process.json"), g) }); err != nil {
 		return err
 	}
-	return p.change("hand over document", func() error { return files.handOver(document) })
+	return p.change(ctx, "hand over document", func() error { return files.handOver(document) })
 }
 
 // spawn starts the guest's program, which this program has to reap.
@@ -194,7 +194,7 @@ func gone(dir string) (bool, error) {
 // The handle comes first. Whether it is the guest is asked afterwards, of the
 // process that has the ID then; as that was started before the handle was
 // taken, the handle means the same one, and goes on to mean it.
-func (p *Provider) kill(dir string, sig os.Signal) error {
+func (p *Provider) kill(ctx context.Context, dir string, sig os.Signal) error {
 	g, err := readProcess(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -215,7 +215,7 @@ func (p *Provider) kill(dir string, sig os.Signal) error {
 		}
 		return err
 	}
-	err = p.change("signal", func() error { return handle.Signal(sig) })
+	err = p.change(ctx, "signal", func() error { return handle.Signal(sig) })
 	if errors.Is(err, os.ErrProcessDone) {
 		return nil
 	}

@@ -3,6 +3,7 @@
 package customprovider
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -331,6 +332,24 @@ func TestCommandThatCannotRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.nothing()
+}
+
+func TestGuestThatDoesNotRead(t *testing.T) {
+	w := newWorld(t)
+	config := w.config()
+	config.Command = []string{"/bin/sh", "-c", "echo 'no such option' >&2; exit 3"}
+	p := w.openAs(config)
+	p.step = func(_ context.Context, what string, do func() error) error {
+		if what == "hand over document" {
+			eventually(t, "the guest ends", func() bool { return len(w.guests()) == 0 })
+		}
+		return do()
+	}
+	_, err := p.Create(t.Context(), testSpec("a"))
+	wantKind(t, "Create", err, provider.Unavailable)
+	if !strings.Contains(err.Error(), "no such option") {
+		t.Errorf("the error does not say why: %v", err)
+	}
 }
 
 func TestGuestThatEndsAtOnce(t *testing.T) {
