@@ -18,9 +18,9 @@ type specFlags struct {
 	fleet       string
 	image       string
 	location    string
-	cpu         textValue[config.MilliCPU, *config.MilliCPU]
-	memory      textValue[config.Bytes, *config.Bytes]
-	disk        textValue[config.Bytes, *config.Bytes]
+	cpu         config.MilliCPU
+	memory      config.Bytes
+	disk        config.Bytes
 	port        uint16
 	allowFrom   []string
 	preemptible bool
@@ -34,9 +34,16 @@ func (s *specFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&s.fleet, "fleet", "", "take the spec of this fleet")
 	flags.StringVar(&s.image, "image", "", "the image")
 	flags.StringVar(&s.location, "location", "", "where to run it")
-	flags.Var(&s.cpu, "cpu", "processors: 2, 0.5 or 500m")
-	flags.Var(&s.memory, "memory", "memory: 512MiB")
-	flags.Var(&s.disk, "disk", "root disk: 10GiB")
+	for name, f := range map[string]struct {
+		usage string
+		value encoding.TextUnmarshaler
+	}{
+		"cpu":    {"the `number` of processors: 2, 0.5 or 500m", &s.cpu},
+		"memory": {"the `size` of the memory, such as 512MiB", &s.memory},
+		"disk":   {"the `size` of the root disk, such as 10GiB", &s.disk},
+	} {
+		flags.Func(name, f.usage, func(text string) error { return f.value.UnmarshalText([]byte(text)) })
+	}
 	flags.Uint16Var(&s.port, "port", 0, "where the proxy listens")
 	flags.StringSliceVar(&s.allowFrom, "allow-from", nil, "networks that clients may come from")
 	flags.BoolVar(&s.preemptible, "preemptible", false, "allow the backend to take it back")
@@ -114,9 +121,9 @@ func (s *specFlags) apply(spec *provider.Spec) error {
 	for flag, set := range map[string]func(){
 		"image":       func() { spec.Image = s.image },
 		"location":    func() { spec.Location = s.location },
-		"cpu":         func() { spec.Size.MilliCPU = int64(s.cpu.value) },
-		"memory":      func() { spec.Size.MemoryBytes = int64(s.memory.value) },
-		"disk":        func() { spec.Size.DiskBytes = int64(s.disk.value) },
+		"cpu":         func() { spec.Size.MilliCPU = int64(s.cpu) },
+		"memory":      func() { spec.Size.MemoryBytes = int64(s.memory) },
+		"disk":        func() { spec.Size.DiskBytes = int64(s.disk) },
 		"port":        func() { spec.Port = s.port },
 		"preemptible": func() { spec.Preemptible = s.preemptible },
 		"label":       func() { spec.Labels = s.labels },
@@ -138,22 +145,6 @@ func (s *specFlags) apply(spec *provider.Spec) error {
 		spec.AllowFrom = append(spec.AllowFrom, p)
 	}
 	return nil
-}
-
-// textValue is a flag of a type that reads itself from text.
-type textValue[T any, P interface {
-	*T
-	encoding.TextUnmarshaler
-}] struct {
-	value T
-	text  string
-}
-
-func (v *textValue[T, P]) String() string { return v.text }
-func (v *textValue[T, P]) Type() string   { return "quantity" }
-func (v *textValue[T, P]) Set(text string) error {
-	v.text = text
-	return P(&v.value).UnmarshalText([]byte(text))
 }
 
 func (a *app) createCommand() *cobra.Command {

@@ -168,36 +168,49 @@ type Fleet struct {
 
 // Template is a [provider.Spec] without a name, in the words of the file.
 type Template struct {
-	// Image, Location, Preemptible, Labels and Revision are those of the Spec.
-	Image       string            `yaml:"image"`
-	Location    string            `yaml:"location"`
-	Size        Size              `yaml:"size"`
-	Port        uint16            `yaml:"port"`
-	Credentials Credentials       `yaml:"credentials"`
-	AllowFrom   []netip.Prefix    `yaml:"allowFrom"`
-	Preemptible bool              `yaml:"preemptible"`
-	Labels      map[string]string `yaml:"labels"`
-	Revision    string            `yaml:"revision"`
+	// Image is a key of the provider's images or a reference.
+	Image string `yaml:"image"`
+	// Location is where to run it.
+	Location string `yaml:"location"`
+	// Size is how large the machine is.
+	Size Size `yaml:"size"`
+	// Port is where the proxy listens.
+	Port uint16 `yaml:"port"`
+	// Credentials say where those of the Spec come from.
+	Credentials Credentials `yaml:"credentials"`
+	// AllowFrom are the networks that clients may come from.
+	AllowFrom []netip.Prefix `yaml:"allowFrom"`
+	// Preemptible allows the backend to take the machine back.
+	Preemptible bool `yaml:"preemptible"`
+	// Labels are stored as they are.
+	Labels map[string]string `yaml:"labels"`
+	// Revision is a text; a new one replaces the members.
+	Revision string `yaml:"revision"`
 }
 
 // Size is how large a machine is. Zero is the provider's default.
 type Size struct {
 	// CPU is "2" or "500m".
 	CPU MilliCPU `yaml:"cpu"`
-	// Memory and Disk are sizes with a unit: "512MiB", "10GiB".
+	// Memory is a size with a unit: "512MiB".
 	Memory Bytes `yaml:"memory"`
-	Disk   Bytes `yaml:"disk"`
+	// Disk is that of the root disk: "10GiB".
+	Disk Bytes `yaml:"disk"`
 }
 
 // Credentials say where the proxy's user name and password come from.
 type Credentials struct {
-	// Username, UsernameFile or UsernameEnv gives the user's name.
-	Username     string `yaml:"username"`
+	// Username is the user's name. Where it and the next two are empty, it is
+	// the fleet's.
+	Username string `yaml:"username"`
+	// UsernameFile is a file that holds it.
 	UsernameFile string `yaml:"usernameFile"`
-	UsernameEnv  string `yaml:"usernameEnv"`
-	// PasswordFile or PasswordEnv gives the password.
+	// UsernameEnv is the environment variable that holds it.
+	UsernameEnv string `yaml:"usernameEnv"`
+	// PasswordFile is a file that holds the password.
 	PasswordFile string `yaml:"passwordFile"`
-	PasswordEnv  string `yaml:"passwordEnv"`
+	// PasswordEnv is the environment variable that holds it.
+	PasswordEnv string `yaml:"passwordEnv"`
 	// Generate makes a password and keeps it under the state directory. It is
 	// the default when there is neither a password nor AllowFrom.
 	Generate bool `yaml:"generate"`

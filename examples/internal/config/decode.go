@@ -165,10 +165,7 @@ func (s *source) scalar(node ast.Node, path string, v reflect.Value) {
 // revision of 1.10 stays 1.10.
 func setText(v reflect.Value, text string) error {
 	if u, ok := v.Addr().Interface().(encoding.TextUnmarshaler); ok {
-		if err := u.UnmarshalText([]byte(text)); err != nil {
-			return fmt.Errorf("%w", err)
-		}
-		return nil
+		return u.UnmarshalText([]byte(text))
 	}
 	var err error
 	switch {

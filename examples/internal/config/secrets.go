@@ -98,7 +98,7 @@ func updateSecrets(dir string, change func(*stored)) error {
 	s := stored{Version: 1}
 	if before != nil {
 		if err := json.Unmarshal(before, &s); err != nil || s.Version != 1 {
-			return fmt.Errorf("%s is not a file of this version; move it away, and new credentials are made", path)
+			return fmt.Errorf("%s is not a file that this version wrote; restore it, because what runs has its passwords", path)
 		}
 	}
 	change(&s)
@@ -124,7 +124,7 @@ func readPrivate(path string) ([]byte, error) {
 	case !info.Mode().IsRegular():
 		return nil, fmt.Errorf("%s is no regular file; move it away", path)
 	case info.Mode().Perm()&0o077 != 0:
-		return nil, fmt.Errorf("%s can be read by others (mode %v); chmod 600 it, or remove it so that new credentials are made",
+		return nil, fmt.Errorf("%s can be read by others (mode %v); chmod 600 it when you know who did",
 			path, info.Mode().Perm())
 	}
 	return readFile(path, maxFile)

@@ -126,9 +126,9 @@ func TestPrepareRefuses(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, "is no regular file"},
-		{"not JSON", func(t *testing.T, path string) { writeFile(t, path, "0123456789") }, "is not a file of this version"},
-		{"cut short", func(t *testing.T, path string) { writeFile(t, path, good[:20]) }, "is not a file of this version"},
-		{"newer", func(t *testing.T, path string) { writeFile(t, path, `{"version":2}`) }, "is not a file of this version"},
+		{"not JSON", func(t *testing.T, path string) { writeFile(t, path, "0123456789") }, "is not a file that this version wrote"},
+		{"cut short", func(t *testing.T, path string) { writeFile(t, path, good[:20]) }, "is not a file that this version wrote"},
+		{"newer", func(t *testing.T, path string) { writeFile(t, path, `{"version":2}`) }, "is not a file that this version wrote"},
 		{"left by a crash", func(t *testing.T, path string) { writeFile(t, path+".tmp", "rest of a longer file"+good) }, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
