@@ -47,6 +47,7 @@ func (l *listener) Accept() (net.Conn, error) {
 	}
 }
 
+// sort returns the connection with its class, or nil when it has no place.
 func (l *listener) sort(c net.Conn) *conn {
 	as := surplus
 	if !l.allowed(c.RemoteAddr()) {
@@ -60,6 +61,7 @@ func (l *listener) sort(c net.Conn) *conn {
 	return nil
 }
 
+// take takes a slot, and reports whether there was one.
 func take(slots chan struct{}) bool {
 	select {
 	case slots <- struct{}{}:
@@ -107,8 +109,10 @@ func closeWrite(c net.Conn) error {
 	return c.Close()
 }
 
+// classKey is where the context of a request has its connection's class.
 type classKey struct{}
 
+// withClass is http.Server.ConnContext.
 func withClass(ctx context.Context, c net.Conn) context.Context {
 	if sorted, ok := c.(*conn); ok {
 		return context.WithValue(ctx, classKey{}, sorted.class)

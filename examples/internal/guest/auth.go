@@ -57,6 +57,8 @@ type authenticator struct {
 	next  int
 }
 
+// newAuthenticator reads the hashes of the users. Its error is Invalid and names
+// the user by number.
 func newAuthenticator(users []provider.GuestUser, limits Limits) (*authenticator, error) {
 	a := &authenticator{
 		key:   make([]byte, sha256.Size),
@@ -81,6 +83,7 @@ func newAuthenticator(users []provider.GuestUser, limits Limits) (*authenticator
 	return a, nil
 }
 
+// invalid is the error of a document that the root package's rules let pass.
 func invalid(field string, err error) error {
 	return &provider.Error{Kind: provider.Invalid, Field: field, Err: err}
 }
@@ -148,6 +151,7 @@ func (a *authenticator) digest(name, password string) digest {
 	return digest(mac.Sum(nil))
 }
 
+// recall returns what is known of a digest without a hash.
 func (a *authenticator) recall(name string, d digest) (right, known bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -160,6 +164,8 @@ func (a *authenticator) recall(name string, d digest) (right, known bool) {
 	return false, known
 }
 
+// remember keeps a result. A right password is kept with its user, where no
+// number of wrong ones pushes it out.
 func (a *authenticator) remember(u *user, d digest, right bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

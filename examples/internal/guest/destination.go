@@ -34,6 +34,7 @@ func reserved() []netip.Prefix {
 	)
 }
 
+// prefixes reads constants.
 func prefixes(texts ...string) []netip.Prefix {
 	list := make([]netip.Prefix, len(texts))
 	for i, text := range texts {
@@ -56,6 +57,7 @@ type rules struct {
 	port uint16
 }
 
+// newRules returns the rules of a document. own is called for each check.
 func newRules(d provider.Destinations, port uint16, own func() []netip.Addr) *rules {
 	return &rules{
 		Destinations: d,
@@ -71,7 +73,7 @@ func newRules(d provider.Destinations, port uint16, own func() []netip.Addr) *ru
 // check returns nil when clients may reach the address on the port, by CONNECT
 // or by a plain request, and otherwise the refusal.
 func (r *rules) check(addr netip.Addr, port uint16, connect bool) *refusal {
-	addr = addr.Unmap()
+	addr = addr.Unmap() // the form in which networks are written
 	embedded, inside := r.embedded(addr)
 	own := r.isOwn(addr) || inside && r.isOwn(embedded)
 	if own && port == r.port {
@@ -134,6 +136,8 @@ func (r *rules) embedded(addr netip.Addr) (netip.Addr, bool) {
 	return netip.Addr{}, false
 }
 
+// contains reports whether one of the networks has the address. A network has
+// no address with a zone, and none of IPv4 in IPv6 form.
 func contains(list []netip.Prefix, addr netip.Addr) bool {
 	return slices.ContainsFunc(list, func(p netip.Prefix) bool { return p.Contains(addr) })
 }

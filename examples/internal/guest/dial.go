@@ -69,6 +69,7 @@ func (d *reacher) dial(ctx context.Context, to authority, connect bool) (net.Con
 	return d.first(ctx, addrs[:min(len(addrs), maxAddresses)], to.port)
 }
 
+// resolve returns the addresses of the host, in a slice of its own.
 func (d *reacher) resolve(ctx context.Context, to authority) ([]netip.Addr, error) {
 	if to.addr.IsValid() {
 		return []netip.Addr{to.addr}, nil
@@ -83,7 +84,9 @@ func (d *reacher) resolve(ctx context.Context, to authority) ([]netip.Addr, erro
 	return slices.Clone(addrs), nil
 }
 
-// first connects to the first of the addresses that answers.
+// first connects to the first of the addresses that answers, one after another:
+// the resolver has put them in the order of RFC 6724, and an address family
+// that the machine lacks fails at once.
 func (d *reacher) first(ctx context.Context, addrs []netip.Addr, port uint16) (net.Conn, error) {
 	var errs []error
 	for i, addr := range addrs {

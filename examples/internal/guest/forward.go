@@ -56,6 +56,7 @@ func newTransport(d *reacher) *http.Transport {
 			}
 			return d.dial(ctx, to, false)
 		},
+		// Otherwise the transport would ask for gzip in the client's name.
 		DisableCompression:     true,
 		MaxIdleConns:           maxIdleTargets,
 		MaxIdleConnsPerHost:    maxIdleTargetsEach,
@@ -80,6 +81,8 @@ func newForwarder(transport http.RoundTripper, pool *buffers, fail func(http.Res
 	}
 }
 
+// rewrite makes the request to the target. ReverseProxy has removed the headers
+// of one hop and X-Forwarded-* by then, and has put Upgrade back.
 func rewrite(r *httputil.ProxyRequest) {
 	r.Out.Header.Del("Connection")
 	r.Out.Header.Del("Upgrade") // other protocols go through CONNECT
@@ -95,7 +98,8 @@ func rewrite(r *httputil.ProxyRequest) {
 }
 
 // rawPath returns the path in the bytes of the request line, or nothing where
-// net/url may write it as it likes.
+// net/url may write it as it likes: where there is none, and where it begins
+// with two slashes, which URL.Opaque cannot say.
 func rawPath(r *http.Request) string {
 	whole, _, _ := strings.Cut(r.RequestURI, "?")
 	_, rest, _ := strings.Cut(whole, "://")
@@ -119,7 +123,9 @@ func checkResponse(r *http.Response) error {
 	return nil
 }
 
-// forward serves a plain request under a watchdog.
+// forward serves a plain request under a watchdog. It panics with
+// http.ErrAbortHandler, which closes the connection, when an answer breaks off
+// in the middle: the client must not take it for a whole one.
 func (s *Server) forward(w http.ResponseWriter, r *http.Request) {
 	if refused := checkForward(r.URL); refused != nil {
 		s.refuse(w, r, refused)
@@ -131,6 +137,7 @@ func (s *Server) forward(w http.ResponseWriter, r *http.Request) {
 	dog := watch(s.limits.Idle, s.limits.Total, func(cause error) {
 		cancel(cause)
 		// Deadlines end the reads and writes that no context reaches.
+		// The read comes first, so that the answer about the end can be written.
 		_ = control.SetReadDeadline(time.Now())
 		_ = control.SetWriteDeadline(time.Now().Add(lastWords))
 	})
@@ -141,13 +148,14 @@ func (s *Server) forward(w http.ResponseWriter, r *http.Request) {
 	}()
 	w.Header()["Content-Type"] = nil // net/http guesses none where the target gives none
 	r = r.WithContext(context.WithValue(ctx, watchdogKey{}, dog))
-	if r.Body != http.NoBody {
+	if r.Body != http.NoBody { // which the transport knows by its identity
 		r.Body = requestBody{&touching{r.Body, dog}}
 	}
 	s.forwarder.ServeHTTP(w, r)
 }
 
-// checkForward refuses what is not a plain request to a host.
+// checkForward refuses what is not a plain request to a host. Where the host
+// leads is looked at when it is dialled.
 func checkForward(u *url.URL) *refusal {
 	switch {
 	case u.Scheme != "http":

@@ -65,6 +65,27 @@ func TestHeadersToTarget(t *testing.T) {
 	}
 }
 
+func TestPathsToTarget(t *testing.T) {
+	w := serve(t, document(t), Limits{})
+	seen := make(chan string, 1)
+	w.target(t, "host.example", http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { seen <- r.RequestURI }))
+	for path, want := range map[string]string{
+		"": "/", "/": "/", "/?": "/?", "?q=/x": "/?q=/x", "//x": "//x", "//x//y": "//x//y", "/a//b": "/a//b",
+		"/http://other.example/": "/http://other.example/", "/../a/./b": "/../a/./b", "/a:b@c": "/a:b@c", "/%2e%2E/%zz": "",
+	} {
+		answer := w.raw(t, "GET http://host.example"+path+" HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"+credentials()+"\r\n")
+		if want == "" {
+			if !strings.HasPrefix(answer, "HTTP/1.1 400") {
+				t.Errorf("%s: %q", path, answer)
+			}
+			continue
+		}
+		if got := <-seen; got != want {
+			t.Errorf("%s arrives as %s; want %s", path, got, want)
+		}
+	}
+}
+
 func TestHeadersToClient(t *testing.T) {
 	w := serve(t, document(t), Limits{})
 	w.target(t, "host.example", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

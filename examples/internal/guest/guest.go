@@ -1,5 +1,11 @@
 // Package guest is the forward proxy that runs inside a machine: it obeys the
 // document [provider.Guest], whose contract is docs/guest.md.
+//
+// A connection is sorted when it is accepted (accept.go). A request on it is
+// admitted by its credentials (auth.go) and then forwarded (forward.go) or
+// tunnelled (tunnel.go); both reach their targets through one reacher
+// (dial.go), which asks the rules (destination.go). A watchdog ends what stands
+// still, and what the guest answers itself is a refusal (refusal.go).
 package guest
 
 import (
@@ -75,7 +81,8 @@ type Options struct {
 	Limits Limits
 }
 
-// Server is a forward proxy. All methods are safe for concurrent use.
+// Server is a forward proxy. Make one with [New]. All methods are safe for
+// concurrent use.
 type Server struct {
 	doc       provider.Guest
 	limits    Limits
@@ -85,7 +92,8 @@ type Server struct {
 	transport *http.Transport
 	forwarder *httputil.ReverseProxy
 	buffers   *buffers
-	// tunnels ends when the tunnels are to be closed.
+	// tunnels ends when the tunnels are to be closed. It is no request's
+	// context, because tunnels outlive the drain's beginning.
 	tunnels context.Context
 	close   context.CancelCauseFunc
 	once    sync.Once
@@ -155,7 +163,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		MaxHeaderBytes:    s.limits.HeaderBytes,
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 		ConnContext:       withClass,
-		// The guest answers OPTIONS * itself, or rather not.
+		// OPTIONS * names no target and is refused like anything that names none.
 		DisableGeneralOptionsHandler: true,
 	}
 	ended := make(chan error, 1)
@@ -175,7 +183,8 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	return err
 }
 
-// end drains the server and then ends what is left.
+// end drains the server and then ends what is left. Shutdown does not know of
+// tunnels, which have taken their connections over; handlers counts them.
 func (s *Server) end(server *http.Server) {
 	s.log.Info("ending", "drain", s.limits.Drain)
 	drain, cancel := context.WithTimeout(context.Background(), s.limits.Drain)
@@ -202,14 +211,16 @@ func (s *Server) end(server *http.Server) {
 // healthPath answers in origin form, which no proxy client sends.
 const healthPath = "/healthz"
 
+// asksHealth leaves requests with a body to the refusal, which closes.
 func asksHealth(r *http.Request) bool {
 	return r.URL.Path == healthPath && r.ContentLength == 0 && (r.Method == http.MethodGet || r.Method == http.MethodHead)
 }
 
-// ServeHTTP serves one request: it is the http.Handler behind Serve.
+// ServeHTTP serves one request: it is the http.Handler behind [Server.Serve].
+// A request that comes another way is one of a stranger.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !s.enter() {
-		return
+		return // the connection is being closed
 	}
 	defer s.handlers.Done()
 	control := http.NewResponseController(w)
@@ -251,7 +262,7 @@ func (s *Server) enter() bool {
 	return !s.ending
 }
 
-// admit checks who asks.
+// admit checks who asks: the network first, so that strangers cost no hash.
 func (s *Server) admit(as class, r *http.Request) *refusal {
 	switch as {
 	case client:

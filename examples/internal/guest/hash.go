@@ -66,6 +66,9 @@ func parseHash(hash string) (verifier, error) {
 	}, nil
 }
 
+// parseSHA512 reads $6$[rounds=N$]salt$digest. crypt(3) takes rounds out of
+// bounds and long salts too, and corrects them in what it returns, so that a
+// hash that has them was not made by it.
 func parseSHA512(hash string) (verifier, error) {
 	parts := strings.Split(hash, "$")[2:] // behind "$6$"
 	rounds := defaultRounds

@@ -67,6 +67,7 @@ func Main(args []string, stdout, stderr io.Writer) int {
 	return exitOK
 }
 
+// readDocument returns the document in a file, of bounded size.
 func readDocument(name string) (provider.Guest, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -105,6 +106,8 @@ func run(server *Server, port uint16, fd int, log *slog.Logger) error {
 	return server.Serve(ctx, l)
 }
 
+// listen opens the document's port on all addresses, or takes the inherited
+// socket over.
 func listen(ctx context.Context, port uint16, fd int) (net.Listener, error) {
 	if fd < 0 {
 		return (&net.ListenConfig{}).Listen(ctx, "tcp", ":"+strconv.Itoa(int(port)))

@@ -34,10 +34,12 @@ func (r *refusal) Error() string {
 // Unwrap returns the cause.
 func (r *refusal) Unwrap() error { return r.err }
 
+// refuseDestination is for an address that the rules do not open.
 func refuseDestination(reason string) *refusal {
 	return &refusal{status: http.StatusForbidden, token: "destination_ip_prohibited", reason: reason}
 }
 
+// refuseLoop is for the guest as its own target.
 func refuseLoop() *refusal {
 	return &refusal{status: http.StatusForbidden, token: "proxy_loop_detected", reason: "the destination is this proxy itself"}
 }
@@ -47,6 +49,8 @@ func refuseTarget(reason string) *refusal {
 	return &refusal{status: http.StatusBadGateway, token: "http_protocol_error", reason: reason}
 }
 
+// refuseRequest is for what a client should not have sent. The error's text is
+// the answer, so that it holds nothing that the client does not know.
 func refuseRequest(err error) *refusal {
 	return &refusal{status: http.StatusBadRequest, token: "http_request_error", reason: err.Error()}
 }

@@ -26,6 +26,8 @@ func (s *Server) connect(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer target.Close()
+	// From here on the connection is not the HTTP server's any more: refusals
+	// would be bytes in the tunnel.
 	from, buffered, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		s.fail(w, r, fmt.Errorf("taking over the client's connection: %w", err))
@@ -60,6 +62,7 @@ func (s *Server) tunnel(from, target net.Conn, early []byte) error {
 	if _, err := target.Write(early); err != nil {
 		return err
 	}
+	// Both directions are waited for: nothing outlives the handler.
 	done := make(chan error, 1)
 	go func() { done <- s.pipe(target, from, dog, cancel) }()
 	err := s.pipe(from, target, dog, cancel)
@@ -83,6 +86,8 @@ func (s *Server) pipe(dst, src net.Conn, dog *watchdog, end context.CancelCauseF
 	return err
 }
 
+// copy is io.Copy that tells the watchdog, before each write too: a write that
+// takes long is not idle from its beginning.
 func (s *Server) copy(dst, src net.Conn, dog *watchdog) error {
 	b := s.buffers.Get()
 	defer s.buffers.Put(b)
