@@ -86,34 +86,47 @@ type Error struct {
 // Error returns "provider: Op name at location: Kind: Field: cause". What an
 // [*Error] directly below says again is left out.
 func (e *Error) Error() string {
-	var b strings.Builder
-	if e.Provider != "" {
-		b.WriteString(e.Provider + ": ")
+	kind := e.kind()
+	if kind == "" {
+		kind = Unavailable
 	}
-	subject := strings.Join(slices.DeleteFunc([]string{e.Op, e.Ref.String(), at(e.Location)},
-		func(s string) bool { return s == "" }), " ")
-	if subject != "" {
-		b.WriteString(subject + ": ")
-	}
-	if k := e.kind(); k != "" {
-		b.WriteString(string(k))
-	} else {
-		b.WriteString(string(Unavailable))
-	}
-	if e.Field != "" {
-		b.WriteString(": " + e.Field)
-	}
-	if text := e.cause(); text != "" {
-		b.WriteString(": " + text)
-	}
-	return b.String()
+	return e.text(Error{}, kind)
 }
 
-func at(location string) string {
-	if location == "" {
-		return ""
+// text is the error's own text below what has been said already, without the
+// kind where that is empty.
+func (e *Error) text(said Error, kind Kind) string {
+	var subject, parts []string
+	add := func(list *[]string, said *string, prefix, s string) {
+		if s != "" && s != *said {
+			*list = append(*list, prefix+s)
+			*said = s
+		}
 	}
-	return "at " + location
+	add(&parts, &said.Provider, "", e.Provider)
+	add(&subject, &said.Op, "", e.Op)
+	if e.Ref != (Ref{}) && e.Ref != said.Ref && e.Ref != (Ref{Name: said.Ref.Name}) {
+		subject = append(subject, e.Ref.String())
+		said.Ref = e.Ref
+	}
+	add(&subject, &said.Location, "at ", e.Location)
+	if len(subject) > 0 {
+		parts = append(parts, strings.Join(subject, " "))
+	}
+	if kind != "" {
+		parts = append(parts, string(kind))
+	}
+	add(&parts, &said.Field, "", e.Field)
+	if inner, ok := e.Err.(*Error); ok {
+		kind := inner.kind()
+		if kind == e.kind() {
+			kind = ""
+		}
+		parts = append(parts, inner.text(said, kind))
+	} else if e.Err != nil {
+		parts = append(parts, e.Err.Error())
+	}
+	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), ": ")
 }
 
 // kind is the error's own Kind, or that of its cause.
@@ -123,39 +136,6 @@ func (e *Error) kind() Kind {
 	}
 	k, _ := kindOf(e.Err)
 	return k
-}
-
-// cause is the text of Err without what e says itself.
-func (e *Error) cause() string {
-	inner, ok := e.Err.(*Error)
-	if !ok {
-		if e.Err == nil {
-			return ""
-		}
-		return e.Err.Error()
-	}
-	rest := *inner
-	if rest.Provider == e.Provider {
-		rest.Provider = ""
-	}
-	if rest.Op == e.Op {
-		rest.Op = ""
-	}
-	if rest.Ref == e.Ref || rest.Ref == (Ref{Name: e.Ref.Name}) {
-		rest.Ref = Ref{}
-	}
-	if rest.Location == e.Location {
-		rest.Location = ""
-	}
-	if rest.Field == e.Field {
-		rest.Field = ""
-	}
-	text := rest.Error()
-	if rest.kind() == e.kind() {
-		// The kind is printed once; it stands first when nothing else is left.
-		text = strings.TrimPrefix(strings.TrimPrefix(text, string(e.kind())), ": ")
-	}
-	return text
 }
 
 // Unwrap returns the cause.
