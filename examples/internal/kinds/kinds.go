@@ -49,6 +49,10 @@ type kind struct {
 	open func(context.Context, Options) (provider.Provider, error)
 	// validate checks the keys of the kind and touches nothing.
 	validate func(config.Provider) error
+	// place names what the provider of that name works on. Two providers of
+	// one owner at one place would take each other's members for strays. Nil
+	// is a kind whose providers cannot meet.
+	place func(stateDir, name string, c config.Provider) (key, place string)
 }
 
 // table returns every kind that this module knows.
@@ -90,14 +94,24 @@ func Open(ctx context.Context, o Options) (provider.Provider, error) {
 }
 
 // Validate checks for every provider of a configuration that its kind is in
-// this program and that it knows the keys, without touching a backend. It
-// joins the faults of all.
+// this program, that it knows the keys, and that no two providers work on one
+// place, without touching a backend. It joins the faults of all.
 func Validate(c *config.Config) error {
 	var errs []error
+	taken := map[string]string{} // by kind and place
 	for _, name := range slices.Sorted(maps.Keys(c.Providers)) {
-		k, err := lookup(c.Providers[name])
+		p := c.Providers[name]
+		k, err := lookup(p)
 		if err == nil {
-			err = k.validate(c.Providers[name])
+			err = k.validate(p)
+		}
+		if err == nil && k.place != nil {
+			key, place := k.place(c.StateDir, name, p)
+			other, twice := taken[p.Kind+" "+place]
+			if twice {
+				err = p.Fault(key, fmt.Sprintf("%s is that of provider %s, which would delete what this one makes; give each its own", place, other))
+			}
+			taken[p.Kind+" "+place] = name
 		}
 		errs = append(errs, err)
 	}

@@ -55,6 +55,10 @@ func TestValidate(t *testing.T) {
 		{"bits beyond", "  p:\n    kind: local\n    destinations: {allow: [{prefix: 10.0.0.1/8}]}\n",
 			"x.yaml:5: providers.p.destinations.allow[0].prefix: 10.0.0.1/8 has bits beyond"},
 		{"missing prefix", "  p: {kind: local, destinations: {allow: [{ports: [1]}]}}\n", "destinations.allow[0].prefix: is not a network"},
+		{"one directory twice", "  p: {kind: local, dir: /d/x}\n  q: {kind: local, dir: /d/y/../x}\n",
+			"x.yaml:4: providers.q.dir: /d/x is that of provider p, which would delete what this one makes; give each its own"},
+		{"one directory by default", "  p: {kind: local}\n  q: {kind: local, dir: p}\n", "x.yaml:4: providers.q.dir: /nonexistent/p is that of provider p"},
+		{"two directories", "  p: {kind: local}\n  q: {kind: local}\n", ""},
 		{"two at once", "  p: {kind: local, x: 1}\n  q: {kind: y}\n", "x.yaml:3: providers.p.x: unknown key; the keys here are command, destinations, dir\nx.yaml:4: providers.q.kind: there is no kind"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

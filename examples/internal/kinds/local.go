@@ -45,7 +45,25 @@ type Destination struct {
 	Ports []uint16 `yaml:"ports"`
 }
 
-func local() kind { return kind{open: openLocal, validate: validateLocal} }
+func local() kind { return kind{open: openLocal, validate: validateLocal, place: placeLocal} }
+
+// placeLocal returns the directory, of keys that are valid.
+func placeLocal(stateDir, name string, c config.Provider) (key, place string) {
+	l, err := readLocal(c)
+	if err != nil {
+		return "dir", name
+	}
+	return "dir", l.dir(stateDir, name)
+}
+
+// dir is where a provider of that name keeps its instances.
+func (l Local) dir(stateDir, name string) string {
+	dir := cmp.Or(l.Dir, name)
+	if !filepath.IsAbs(dir) {
+		dir = filepath.Join(stateDir, dir)
+	}
+	return filepath.Clean(dir)
+}
 
 func validateLocal(c config.Provider) error {
 	_, err := readLocal(c)
@@ -73,10 +91,6 @@ func openLocal(ctx context.Context, o Options) (provider.Provider, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir := cmp.Or(l.Dir, o.Name)
-	if !filepath.IsAbs(dir) {
-		dir = filepath.Join(o.StateDir, dir)
-	}
 	command := l.Command
 	if len(command) == 0 {
 		command = o.GuestCommand
@@ -90,7 +104,7 @@ func openLocal(ctx context.Context, o Options) (provider.Provider, error) {
 		destinations.Allow = append(destinations.Allow, own...)
 	}
 	p, err := customprovider.New(customprovider.Config{
-		Name: o.Name, Owner: o.Owner, Dir: dir, Command: command, Destinations: destinations, Logger: o.Logger,
+		Name: o.Name, Owner: o.Owner, Dir: l.dir(o.StateDir, o.Name), Command: command, Destinations: destinations, Logger: o.Logger,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("opening provider %s: %w", o.Name, err)
