@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
+	"slices"
 	"strings"
 )
 
@@ -104,6 +105,9 @@ func (g Guest) Validate() error {
 	for i, u := range g.Users {
 		if err := u.validate(fmt.Sprintf("users[%d]", i)); err != nil {
 			return err
+		}
+		if slices.ContainsFunc(g.Users[:i], func(other GuestUser) bool { return other.Name == u.Name }) {
+			return invalid(fmt.Sprintf("users[%d].name", i), "is that of another user; a name has one password")
 		}
 	}
 	for i, p := range g.AllowFrom {

@@ -59,6 +59,7 @@ func TestParseGuestRefuses(t *testing.T) {
 		{"users[0].name", `{"version":1,"port":1,"users":[{"name":"","passwordHash":"` + hash + `"}]}`},
 		{"users[0].passwordHash", `{"version":1,"port":1,"users":[{"name":"a","passwordHash":"plain"}]}`},
 		{"users[0].passwordHash", `{"version":1,"port":1,"users":[{"name":"a","passwordHash":"$6$a\nb"}]}`},
+		{"users[1].name", `{"version":1,"port":1,"users":[{"name":"a","passwordHash":"` + hash + `"},{"name":"a","passwordHash":"` + hash + `"}]}`},
 		{"allowFrom[0]", `{"version":1,"port":1,"allowFrom":["10.0.0.1/8"]}`},
 		{"destinations.allow[0].prefix", `{"version":1,"port":1,"allowFrom":["10.0.0.0/8"],"destinations":{"allow":[{}]}}`},
 		{"destinations.deny[0]", `{"version":1,"port":1,"allowFrom":["10.0.0.0/8"],"destinations":{"deny":["10.0.0.1/8"]}}`},

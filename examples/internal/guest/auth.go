@@ -72,9 +72,6 @@ func newAuthenticator(users []provider.GuestUser, limits Limits) (*authenticator
 		if err != nil {
 			return nil, invalid(fmt.Sprintf("users[%d].passwordHash", i), err)
 		}
-		if a.users[u.Name] != nil {
-			return nil, invalid(fmt.Sprintf("users[%d].name", i), errors.New("is there twice; a user has one password"))
-		}
 		a.users[u.Name] = &user{verify: verify}
 		if a.decoy == nil {
 			a.decoy = verify
