@@ -445,7 +445,7 @@ func TestLoopWithoutLists(t *testing.T) {
 			t.Errorf("logged %d times", n)
 		}
 		free()
-		b.after(time.Minute)
+		b.after(3 * time.Minute) // the pause of web-2 has grown to two
 		b.wantWorking("web-0 web-1 web-2")
 		if s := b.world.board.status()[0]; s.Health != "healthy" || s.LastError != nil {
 			t.Errorf("the status is %+v", s)
@@ -532,14 +532,19 @@ func TestLoopRollsCredentials(t *testing.T) {
 			t.Errorf("checked with %v", used)
 		}
 		b.wantWorking("web-1")
+		b.world.board.mu.Lock()
 		for _, p := range b.world.board.proxies["p"] {
 			if p.Name == "web-1" && p.Credentials.Username != "first" {
 				t.Errorf("handed out with %s", p.Credentials.Username)
 			}
 		}
+		b.world.board.mu.Unlock()
 		b.after(5 * time.Minute)
 		b.wantWorking("web-0 web-1")
-		for name, inst := range b.instances() {
+		now := b.instances()
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		for name, inst := range now {
 			if inst.ID == was[name].ID {
 				t.Errorf("%s was not replaced", name)
 			}
