@@ -108,12 +108,13 @@ func serve(o *options, c *config.Config, sys surroundings) error {
 	}
 	ctx, hard, stop := endings(sys.signals, reload, screen, !o.keep)
 	defer stop()
-	watching := make(chan struct{})
+	ended, watching := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(watching)
-		screen.follow(ctx, d, func() { commands(sys.stdout, d.Address(), token, len(c.Fleets) > 0) })
+		screen.follow(ctx, ended, d, func() { commands(sys.stdout, d.Address(), token, len(c.Fleets) > 0) })
 	}()
 	err = d.Run(ctx, hard)
+	close(ended)
 	<-watching
 	screen.finish(d, err)
 	return err

@@ -82,30 +82,43 @@ func (s *screen) say(format string, args ...any) {
 }
 
 // follow draws the progress until the fleets are as wanted, and then says so
-// and calls ready, once. It returns when ctx ends.
-func (s *screen) follow(ctx context.Context, d *daemon.Daemon, ready func()) {
-	tick := time.NewTicker(frame)
-	defer tick.Stop()
+// and calls ready, once. When ctx ends it draws again, until ended is closed.
+func (s *screen) follow(ctx context.Context, ended <-chan struct{}, d *daemon.Daemon, ready func()) {
 	late := time.NewTimer(patience)
 	defer late.Stop()
-	for {
+	if s.drawUntil(d, ctx.Done(), ended, d.Settled(), late.C) {
+		s.show("")
+		working, wanted := count(d.Fleets())
+		s.say("ready in %v: %d of %d proxies work, and the client API is at http://%s",
+			time.Since(s.began).Round(10*time.Millisecond), working, wanted, d.Address())
+		ready()
 		select {
 		case <-ctx.Done():
-			return
+		case <-ended:
+		}
+	}
+	s.drawUntil(d, nil, ended, nil, nil)
+}
+
+// drawUntil draws the progress until something of the four happens. It reports
+// whether that is good news or late, and not an end.
+func (s *screen) drawUntil(d *daemon.Daemon, ending, ended, good <-chan struct{}, late <-chan time.Time) bool {
+	tick := time.NewTicker(frame)
+	defer tick.Stop()
+	for {
+		select {
 		case <-tick.C:
 			s.show(progress(d.Fleets()))
-			continue
-		case <-d.Settled():
-		case <-late.C:
+		case <-ending:
+			return false
+		case <-ended:
+			return false
+		case <-good:
+			return true
+		case <-late:
+			return true
 		}
-		break
 	}
-	s.show("")
-	working, wanted := count(d.Fleets())
-	s.say("ready in %v: %d of %d proxies work, and the client API is at http://%s",
-		time.Since(s.began).Round(10*time.Millisecond), working, wanted, d.Address())
-	ready()
-	<-ctx.Done()
 }
 
 // ending says what the end does.

@@ -141,7 +141,4 @@ func (l *loop) ended(a fleet.Action, inst provider.Instance, err error) {
 	l.metrics.action(l.name, a, err)
 	l.logEnd(a, inst, err)
 	l.changed()
-	if err == nil && a.Op == fleet.Create && inst.State == provider.Pending {
-		l.listed.next = time.Time{} // it may be running before the next list
-	}
 }

@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"context"
 	"maps"
 	"math/rand/v2"
 	"net/netip"
@@ -144,13 +143,4 @@ func earlier(a, b time.Time) time.Time {
 		return b
 	}
 	return a
-}
-
-// owners is called by the collector, beside the loop.
-func (l *loop) owners(context.Context) ([]provider.Ref, error) {
-	owned := l.owned.Load()
-	if owned == nil {
-		return nil, &provider.Error{Kind: provider.Unavailable, Provider: l.name, Err: errNotListed}
-	}
-	return *owned, nil
 }

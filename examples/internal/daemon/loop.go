@@ -268,4 +268,7 @@ func (l *loop) draining() bool {
 }
 
 // changed notes that something is different, so that lists come soon.
-func (l *loop) changed() { l.listed.changed = time.Now() }
+func (l *loop) changed() {
+	now := time.Now()
+	l.listed.changed, l.listed.next = now, earlier(l.listed.next, now.Add(minList))
+}

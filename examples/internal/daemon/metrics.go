@@ -3,7 +3,6 @@ package daemon
 import (
 	"context"
 	"errors"
-	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -120,7 +119,7 @@ func (m *metrics) observer(providerName string) provider.Observer {
 		began := time.Now()
 		return ctx, func(err error) {
 			m.calls.WithLabelValues(providerName, op, kindLabel(err)).Inc()
-			m.callSeconds.WithLabelValues(providerName, strings.Clone(op)).Observe(time.Since(began).Seconds())
+			m.callSeconds.WithLabelValues(providerName, op).Observe(time.Since(began).Seconds())
 		}
 	}
 }

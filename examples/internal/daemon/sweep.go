@@ -54,3 +54,12 @@ func (l *loop) swept(sweep provider.Sweep, err error) {
 			"next", "again in "+l.settings.collector.Interval.String())
 	}
 }
+
+// owners is called by the collector, beside the loop.
+func (l *loop) owners(context.Context) ([]provider.Ref, error) {
+	owned := l.owned.Load()
+	if owned == nil {
+		return nil, &provider.Error{Kind: provider.Unavailable, Provider: l.name, Err: errNotListed}
+	}
+	return *owned, nil
+}
