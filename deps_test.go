@@ -72,7 +72,7 @@ var places = []place{
 		why: "it reads and checks what both programs are told; opening providers is for kinds"},
 	{dir: "examples/internal/daemon", code: []string{root, internal + "/...", "github.com/fsnotify/fsnotify", "github.com/prometheus/..."}, tests: []string{suite, goCmp + "/..."},
 		why: "the loop knows providers by the contract alone, so it names no backend"},
-	{dir: "examples/internal/proxycheck", code: []string{root}, tests: []string{internal + "/guest", "golang.org/x/crypto/bcrypt", goCmp + "/..."},
+	{dir: "examples/internal/proxycheck", code: []string{root}, tests: []string{internal + "/guest", goCmp + "/..."},
 		why: "it tries a proxy as any client would, whatever runs it"},
 	{dir: "examples/internal/fleet", code: []string{root}, tests: []string{internal + "/fleet/...", goCmp + "/..."},
 		not: []string{"os", "net/http", "log/slog", "math/rand", "math/rand/v2", "sync"},
