@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -414,6 +415,36 @@ func TestWhileItIsBeingDeleted(t *testing.T) {
 	again := create(t, p, testSpec("a"))
 	if again.ID == inst.ID || again.State != provider.Running {
 		t.Errorf("Create returned %+v", again)
+	}
+}
+
+// TestGetIsFromOneMoment looks at an instance all the time that it is deleted.
+// One that was made to the end is never Incomplete. Its guest is dead, so that
+// the steps of the deletion follow each other closely.
+func TestGetIsFromOneMoment(t *testing.T) {
+	w := newWorld(t)
+	p := w.open()
+	for range 20 {
+		inst := create(t, p, testSpec("a"))
+		kill(t, w.guest("a"))
+		var gone atomic.Bool
+		var readers sync.WaitGroup
+		for range 4 {
+			readers.Go(func() {
+				for !gone.Load() {
+					got, err := p.Get(t.Context(), inst.Ref)
+					if err == nil && got.State != provider.Stopped && got.State != provider.Deleting {
+						t.Errorf("while it is deleted it is %q", got.State)
+					}
+				}
+			})
+		}
+		err := p.Delete(t.Context(), inst.Ref)
+		gone.Store(true)
+		readers.Wait()
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
