@@ -16,14 +16,14 @@ func deleteChecks() []check {
 		name: "Delete/AtOnce", rule: "Delete/1", run: deleteAtOnce,
 		says: "Delete at once after Create leaves nothing.",
 	}, {
+		name: "Delete/Cut", rule: "Delete/1", run: deleteCut, needs: []Need{NeedPlaces},
+		says: "Delete, while the place is unreachable, is not nil.",
+	}, {
 		name: "Delete/Converges", rule: "Delete/2", run: deleteConverges,
 		says: "Delete, called again, returns nil within the patience; each InProgress before that has a RetryAfter.",
 	}, {
 		name: "Delete/Missing", rule: "Delete/3", run: deleteMissing,
 		says: "Delete answers nil for a name that never was, for an instance that is deleted, and for a name that only another owner has.",
-	}, {
-		name: "Delete/Cut", rule: "Delete/3", run: deleteCut, needs: []Need{NeedPlaces},
-		says: "Delete, while the place is unreachable, is not nil.",
 	}, {
 		name: "Delete/Stopped", rule: "Delete/4", run: deleteStopped, needs: []Need{NeedStopper},
 		says: "Delete of a stopped instance leaves nothing.",

@@ -14,7 +14,7 @@
 // and writes the harness: four methods that open a provider, give a spec, look
 // at the backend and clean it up, and optional interfaces for what a backend
 // can be made to do ([Stopper], [Wrecker], [Squatter], [Places], [Readable],
-// [Killer]). [Check] does the same without package testing and returns the
+// [Killer], [Breaker]). [Check] does the same without package testing and returns the
 // [Report].
 //
 // The rules and their checks are one table, [Rules]; docs/providers.md is

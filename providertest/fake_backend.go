@@ -33,6 +33,11 @@ type FakeBackend struct {
 	used     int
 	calls    []FakeCall
 	failures map[string][]fakeFailure
+	// plan is the breaker's, seq counts its calls, and epoch the purges, so
+	// that nothing late outlives its check.
+	plan  func(Call) Fault
+	seq   int
+	epoch int
 }
 
 // fakeKey is a place, and there a machine's backend name or a disk's token.
@@ -127,8 +132,9 @@ func (b *FakeBackend) admit() error {
 }
 
 // at makes one call to a place: it takes the latency, fails when the place is
-// cut off, and runs f alone.
-func (b *FakeBackend) at(ctx context.Context, place string, f func(now time.Time) error) error {
+// cut off, and runs f alone. Op is the call's name for a breaker; one that ends
+// in "?" only reads. When at returns an error, f may run later, or never.
+func (b *FakeBackend) at(ctx context.Context, place, op string, f func(now time.Time) error) error {
 	if b.opts.Latency > 0 {
 		wait := time.NewTimer(b.opts.Latency)
 		defer wait.Stop()
@@ -142,6 +148,27 @@ func (b *FakeBackend) at(ctx context.Context, place string, f func(now time.Time
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	switch fault := b.fault(op); fault {
+	case Fail:
+		return errBroken(place)
+	case Hang, Late:
+		epoch := b.epochNow()
+		b.hang(ctx)
+		if fault == Late {
+			time.AfterFunc(lateBy, func() { b.later(epoch, f) })
+		}
+		return errors.Join(ctx.Err(), errBroken(place))
+	case CutAfter:
+		if err := b.alone(place, f); err != nil {
+			return err
+		}
+		return errBroken(place)
+	}
+	return b.alone(place, f)
+}
+
+// alone runs f with the lock held, unless the place is cut off.
+func (b *FakeBackend) alone(place string, f func(now time.Time) error) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.cut[place] {
@@ -152,7 +179,7 @@ func (b *FakeBackend) at(ctx context.Context, place string, f func(now time.Time
 
 // claim makes a machine under its key, or returns the one that has it.
 func (b *FakeBackend) claim(ctx context.Context, m fakeMachine) (fakeMachine, error) {
-	err := b.at(ctx, m.place, func(now time.Time) error {
+	err := b.at(ctx, m.place, "machine.insert", func(now time.Time) error {
 		if there, ok := b.machines[fakeKey{m.place, m.key}]; ok {
 			m = *there
 			return nil
@@ -166,7 +193,10 @@ func (b *FakeBackend) claim(ctx context.Context, m fakeMachine) (fakeMachine, er
 		b.machines[fakeKey{m.place, m.key}] = &there
 		return nil
 	})
-	return m, err
+	if err != nil {
+		return fakeMachine{}, err
+	}
+	return m, nil
 }
 
 // room says why a place takes no further machine. The caller holds the lock.
@@ -193,14 +223,14 @@ var errNoClaim = errors.New("the claim is being deleted, or gone")
 
 // addDisk makes the disk of a claim that stands.
 func (b *FakeBackend) addDisk(ctx context.Context, m fakeMachine) error {
-	return b.update(ctx, m, func(_ *fakeMachine, now time.Time) {
+	return b.update(ctx, m, "disk.insert", func(_ *fakeMachine, now time.Time) {
 		b.disks[fakeKey{m.place, m.token}] = &fakeDisk{place: m.place, token: m.token, owner: m.owner, maker: m.owner, name: m.name, created: now}
 	})
 }
 
 // start starts the machine of a claim that stands, once.
 func (b *FakeBackend) start(ctx context.Context, m fakeMachine) error {
-	return b.update(ctx, m, func(there *fakeMachine, now time.Time) {
+	return b.update(ctx, m, "machine.start", func(there *fakeMachine, now time.Time) {
 		if there.started.IsZero() {
 			there.started = now
 		}
@@ -208,8 +238,8 @@ func (b *FakeBackend) start(ctx context.Context, m fakeMachine) error {
 }
 
 // update changes a claim that stands and has the token of m.
-func (b *FakeBackend) update(ctx context.Context, m fakeMachine, f func(*fakeMachine, time.Time)) error {
-	return b.at(ctx, m.place, func(now time.Time) error {
+func (b *FakeBackend) update(ctx context.Context, m fakeMachine, op string, f func(*fakeMachine, time.Time)) error {
+	return b.at(ctx, m.place, op, func(now time.Time) error {
 		there := b.machines[fakeKey{m.place, m.key}]
 		if there == nil || there.token != m.token || !there.gone.IsZero() {
 			return &provider.Error{Kind: provider.InProgress, Location: m.place, RetryAfter: time.Millisecond, Err: errNoClaim}
@@ -221,7 +251,7 @@ func (b *FakeBackend) update(ctx context.Context, m fakeMachine, f func(*fakeMac
 
 // find returns the machine that has a key at a place.
 func (b *FakeBackend) find(ctx context.Context, place, key string) (m fakeMachine, ok bool, err error) {
-	err = b.at(ctx, place, func(time.Time) error {
+	err = b.at(ctx, place, "machine.find?", func(time.Time) error {
 		if there := b.machines[fakeKey{place, key}]; there != nil {
 			m, ok = *there, true
 		}
@@ -234,7 +264,7 @@ func (b *FakeBackend) find(ctx context.Context, place, key string) (m fakeMachin
 func (b *FakeBackend) look(ctx context.Context, place string, match func(owner, name string) bool) ([]fakeMachine, []fakeDisk, error) {
 	var machines []fakeMachine
 	var disks []fakeDisk
-	err := b.at(ctx, place, func(time.Time) error {
+	err := b.at(ctx, place, "list?", func(time.Time) error {
 		for _, m := range b.machines {
 			if m.place == place && match(m.owner, m.name) {
 				c := *m

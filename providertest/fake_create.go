@@ -121,6 +121,10 @@ func (f *Fake) place(ctx context.Context, spec provider.Spec) (m *fakeMachine, a
 			mine.token = left.token
 		}
 		m, err := f.b.claim(ctx, mine)
+		if f.flawed(FlawRetriesAnew) && provider.KindOf(err) == provider.Unavailable && ctx.Err() == nil {
+			mine.key, mine.token = mine.key+"/again", provider.NewToken()
+			m, err = f.b.claim(ctx, mine)
+		}
 		switch {
 		case provider.KindOf(err) == provider.NoCapacity:
 			full = err

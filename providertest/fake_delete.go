@@ -78,7 +78,7 @@ func (f *Fake) deleteAt(ctx context.Context, place, name, token string) (int, er
 		}
 	}
 	for _, d := range disks {
-		if token != "" && d.token != token || f.flawedLeftover(len(machines)) {
+		if token != "" && d.token != token || f.flawedLeftover(len(machines)) || f.flawed(FlawFaultIsGone) {
 			continue
 		}
 		found++
@@ -105,7 +105,7 @@ func (f *Fake) deleteMachine(ctx context.Context, m fakeMachine) error {
 		return f.dying(*going)
 	}
 	if !f.flawedDisk(*going) {
-		if err := f.b.removeDisk(ctx, m.place, m.token); err != nil {
+		if err := f.b.removeDisk(ctx, m.place, m.token); err != nil && !f.flawed(FlawFaultIsGone) {
 			return err
 		}
 	}
@@ -115,7 +115,7 @@ func (f *Fake) deleteMachine(ctx context.Context, m fakeMachine) error {
 // markGoing marks the claim as going and returns it, or nil when it is gone.
 func (b *FakeBackend) markGoing(ctx context.Context, m fakeMachine, again bool) (*fakeMachine, error) {
 	var going *fakeMachine
-	err := b.at(ctx, m.place, func(now time.Time) error {
+	err := b.at(ctx, m.place, "machine.mark", func(now time.Time) error {
 		there := b.machines[fakeKey{m.place, m.key}]
 		if there == nil || there.token != m.token {
 			return nil
@@ -127,12 +127,15 @@ func (b *FakeBackend) markGoing(ctx context.Context, m fakeMachine, again bool) 
 		going = &c
 		return nil
 	})
-	return going, err
+	if err != nil {
+		return nil, err
+	}
+	return going, nil
 }
 
 // removeDisk removes a disk; one that is gone is no error.
 func (b *FakeBackend) removeDisk(ctx context.Context, place, token string) error {
-	return b.at(ctx, place, func(time.Time) error {
+	return b.at(ctx, place, "disk.delete", func(time.Time) error {
 		delete(b.disks, fakeKey{place, token})
 		return nil
 	})
@@ -141,7 +144,7 @@ func (b *FakeBackend) removeDisk(ctx context.Context, place, token string) error
 // removeLeftover removes a disk whose claim is gone. One that a Create has
 // taken up meanwhile stays.
 func (b *FakeBackend) removeLeftover(ctx context.Context, place, token string) error {
-	return b.at(ctx, place, func(time.Time) error {
+	return b.at(ctx, place, "leftover.delete", func(time.Time) error {
 		for _, m := range b.machines {
 			if m.place == place && m.token == token {
 				return nil
@@ -154,7 +157,7 @@ func (b *FakeBackend) removeLeftover(ctx context.Context, place, token string) e
 
 // withdraw removes a claim that still has the token of m.
 func (b *FakeBackend) withdraw(ctx context.Context, m fakeMachine) error {
-	return b.at(ctx, m.place, func(time.Time) error {
+	return b.at(ctx, m.place, "machine.delete", func(time.Time) error {
 		if there := b.machines[fakeKey{m.place, m.key}]; there != nil && there.token == m.token {
 			delete(b.machines, fakeKey{m.place, m.key})
 		}

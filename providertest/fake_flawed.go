@@ -102,7 +102,7 @@ func (f *Fake) flawedAdoption(ctx context.Context, spec provider.Spec, m fakeMac
 		inst, err := f.create(ctx, spec)
 		return inst, true, err
 	case f.flawed(FlawRestartsStopped) && m.down != "":
-		err := f.b.update(ctx, m, func(there *fakeMachine, _ time.Time) { there.down = "" })
+		err := f.b.update(ctx, m, "machine.start", func(there *fakeMachine, _ time.Time) { there.down = "" })
 		m.down = ""
 		return f.instance(m, m.reads), true, err
 	}
@@ -126,7 +126,7 @@ func (f *Fake) strayDisk(ctx context.Context, spec provider.Spec) (marked func()
 		return func() {}, nil
 	}
 	place, token := f.places[0], provider.NewToken()
-	err = f.b.at(ctx, place, func(now time.Time) error {
+	err = f.b.at(ctx, place, "disk.insert", func(now time.Time) error {
 		f.b.disks[fakeKey{place, token}] = &fakeDisk{place: place, token: token, maker: f.owner, name: spec.Name, created: now}
 		return nil
 	})

@@ -30,6 +30,9 @@ const (
 	// FlawUnmarkedDisk makes a disk before the claim, and marks it only at the
 	// end. Create/5.
 	FlawUnmarkedDisk Flaw = "unmarked-disk"
+	// FlawRetriesAnew claims another name when the first claim's answer is
+	// lost. Create/5.
+	FlawRetriesAnew Flaw = "retries-anew"
 	// FlawReturnsDying returns an instance that is being deleted. Create/6.
 	FlawReturnsDying Flaw = "returns-dying"
 	// FlawReplacesChanged replaces an instance that was made from another
@@ -92,13 +95,15 @@ const (
 	// FlawAcceptedIsGone answers nil as soon as the backend has accepted.
 	// Delete/1.
 	FlawAcceptedIsGone Flaw = "accepted-is-gone"
+	// FlawFaultIsGone takes a disk that it cannot delete for deleted. Delete/1.
+	FlawFaultIsGone Flaw = "fault-is-gone"
 	// FlawNeverConverges begins anew at each Delete. Delete/2.
 	FlawNeverConverges Flaw = "never-converges"
 	// FlawNoRetryAfter does not say how long a deletion takes. Delete/2.
 	FlawNoRetryAfter Flaw = "no-retry-after"
 	// FlawMissingIsError answers NotFound when there is nothing. Delete/3.
 	FlawMissingIsError Flaw = "missing-is-error"
-	// FlawCutIsGone answers nil for a place that does not answer. Delete/3.
+	// FlawCutIsGone answers nil for a place that does not answer. Delete/1.
 	FlawCutIsGone Flaw = "cut-is-gone"
 	// FlawKeepsStopped cannot delete what does not run. Delete/4.
 	FlawKeepsStopped Flaw = "keeps-stopped"
@@ -125,6 +130,8 @@ const (
 	FlawIgnoresContext Flaw = "ignores-context"
 	// FlawHangs takes an hour to notice that its context ended. All/2.
 	FlawHangs Flaw = "hangs"
+	// FlawDeaf waits for its backend, whatever its context does. All/2.
+	FlawDeaf Flaw = "deaf"
 	// FlawOwnContextError says Canceled in words of its own. All/2.
 	FlawOwnContextError Flaw = "own-context-error"
 	// FlawBareErrors returns errors that are no *provider.Error. All/3.

@@ -19,6 +19,7 @@ var _ interface {
 	Squatter
 	Places
 	Readable
+	Breaker
 } = (*FakeBackend)(nil)
 
 // Open returns a provider for the owner, as [FakeBackend.Provider] does.
@@ -62,6 +63,8 @@ func (b *FakeBackend) Purge(context.Context) error {
 	clear(b.disks)
 	clear(b.cut)
 	clear(b.dropped)
+	b.plan = nil
+	b.epoch++
 	return nil
 }
 

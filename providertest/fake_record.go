@@ -33,13 +33,13 @@ func (b *FakeBackend) Calls() []FakeCall {
 
 // FailNext makes the next call of op ("Create", "Get", "List", "Delete") fail
 // with err before it does anything. Several wait in line.
-func (b *FakeBackend) FailNext(op string, err error) { b.plan(op, fakeFailure{err: err}) }
+func (b *FakeBackend) FailNext(op string, err error) { b.queue(op, fakeFailure{err: err}) }
 
 // LoseNext makes the next call of op do its work and return err all the same,
 // as when the answer of a backend is lost, or its caller crashes.
-func (b *FakeBackend) LoseNext(op string, err error) { b.plan(op, fakeFailure{err: err, after: true}) }
+func (b *FakeBackend) LoseNext(op string, err error) { b.queue(op, fakeFailure{err: err, after: true}) }
 
-func (b *FakeBackend) plan(op string, failure fakeFailure) {
+func (b *FakeBackend) queue(op string, failure fakeFailure) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.failures[op] = append(b.failures[op], failure)

@@ -32,6 +32,8 @@ const (
 	NeedPlaces Need = "Places"
 	// NeedReadable is [Readable].
 	NeedReadable Need = "Readable"
+	// NeedBreaker is [Breaker].
+	NeedBreaker Need = "Breaker"
 )
 
 // has reports whether a harness meets the need.
@@ -50,6 +52,8 @@ func (n Need) has(h Harness) bool {
 		_, ok = h.(Places)
 	case NeedReadable:
 		_, ok = h.(Readable)
+	case NeedBreaker:
+		_, ok = h.(Breaker)
 	}
 	return ok
 }
@@ -120,5 +124,5 @@ func join(table []Rule, all []check) []Rule {
 
 // checks returns the checks of all groups.
 func checks() []check {
-	return slices.Concat(createChecks(), createSpecChecks(), createOverChecks(), getChecks(), listChecks(), deleteChecks(), allChecks())
+	return slices.Concat(createChecks(), createSpecChecks(), createOverChecks(), getChecks(), listChecks(), deleteChecks(), allChecks(), faultChecks())
 }

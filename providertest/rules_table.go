@@ -34,7 +34,8 @@ func createRules() []Rule {
 			"ended context.",
 		Protects: "The collector sees what List shows. A disk that no list has is paid for until a person finds it.",
 		After:    []string{"Create/1", "List/1", "Delete/1", "All/2"},
-		Missing:  "failures and crashes at each call to the backend; cancellation is checked",
+		Missing:  "a process that is killed at each call to the backend",
+		Needs:    []Need{NeedBreaker},
 	}, {
 		ID: "Create/6", Name: "over a deletion", Level: Must,
 		Text:     "Create over an instance that is being deleted answers InProgress and never returns the dying one; a Create that loses to a Delete answers InProgress.",
@@ -65,7 +66,7 @@ func getRules() []Rule {
 		Text: "Get answers NotFound only when the backend says so and the place asked is known to exist. A place that is not configured, unreachable, " +
 			"or does not let the provider in is never NotFound.",
 		Protects: "Callers read NotFound as: rebuild it. A typo in a host's name must not look like a missing machine, or every machine there is built twice.",
-		Needs:    []Need{NeedPlaces},
+		Needs:    []Need{NeedPlaces, NeedBreaker},
 	}, {
 		ID: "Get/2", Name: "own writes", Level: Must,
 		Text:     "Get reads this provider's own writes: an instance at once after its Create, and NotFound at once after its Delete returned nil.",
@@ -85,7 +86,7 @@ func getRules() []Rule {
 		Text: "Get by name finds the instance wherever it is, answers Unavailable when a place that might hold it could not be asked, and of two " +
 			"incarnations returns the one with the lower (Created, ID).",
 		Protects: "A caller that stored nothing has the name alone. NotFound on a partial view makes a second machine.",
-		Needs:    []Need{NeedPlaces}, After: []string{"Get/2"},
+		Needs:    []Need{NeedPlaces, NeedBreaker}, After: []string{"Get/2"},
 		Missing: "two incarnations at two places",
 	}}
 }
@@ -96,7 +97,6 @@ func listRules() []Rule {
 		Text:     "List returns every instance of this owner in any state; what is half made or left over (only a disk or a secret remains) is among them as Incomplete.",
 		Protects: "The collector deletes what it sees. What List hides is never deleted, and its instance is taken for missing.",
 		Needs:    []Need{NeedStopper, NeedWrecker},
-		Missing:  "instances half made by a failing Create",
 	}, {
 		ID: "List/2", Name: "nothing of others", Level: Must,
 		Text:     "List returns nothing of another owner, nor what carries no owner's mark.",
@@ -106,7 +106,7 @@ func listRules() []Rule {
 		ID: "List/3", Name: "complete or partial", Level: Must,
 		Text:     "List is complete, or returns what it found beside a PartialError that names the places not covered.",
 		Protects: "A list that is short without saying so makes a reconciler rebuild what it does not see.",
-		Needs:    []Need{NeedPlaces}, After: []string{"List/1"},
+		Needs:    []Need{NeedPlaces, NeedBreaker}, After: []string{"List/1"},
 	}, {
 		ID: "List/4", Name: "complete entries", Level: Must,
 		Text:     "Each entry of List has its name, ID, state and location, and appears once.",
@@ -121,6 +121,7 @@ func deleteRules() []Rule {
 		Text:     "Delete returns nil only when nothing of the instance is left at any configured place: disks, seeds, addresses and secrets included.",
 		Protects: "A finalizer is removed at nil. What is left then has no object that remembers it.",
 		After:    []string{"Delete/2"},
+		Needs:    []Need{NeedPlaces, NeedBreaker},
 	}, {
 		ID: "Delete/2", Name: "accepted is not gone", Level: Must,
 		Text:     "A Delete that was accepted and is not finished answers InProgress with RetryAfter; called again, it converges.",
@@ -129,7 +130,7 @@ func deleteRules() []Rule {
 		ID: "Delete/3", Name: "missing is nil", Level: Must,
 		Text:     "Delete of an instance that is missing, or that by name is not this owner's, answers nil, the place being known to exist.",
 		Protects: "A retry after a lost answer must end; an error there keeps an object in deletion for ever.",
-		Needs:    []Need{NeedPlaces}, After: []string{"Delete/1"},
+		After:    []string{"Delete/1"},
 	}, {
 		ID: "Delete/4", Name: "from every state", Level: Must,
 		Text:     "Delete works from every state, when the main resource is gone and leftovers remain, and when Get fails for good.",
@@ -162,7 +163,7 @@ func allRules() []Rule {
 		ID: "All/2", Name: "contexts", Level: Must,
 		Text:     "A call ends soon after its context does, with Kind Canceled or Unavailable, and its error matches the context's.",
 		Protects: "A shutdown that waits for a hung backend is killed instead; a caller that gave up must not read the outcome as the backend's word.",
-		Missing:  "calls that hang in the backend",
+		Needs:    []Need{NeedBreaker},
 	}, {
 		ID: "All/3", Name: "kinds and secrets", Level: Must,
 		Text: "Every error is or wraps a *provider.Error with a Kind that says what to do, and unclassified means Unavailable. No credential is in an error, a log, an instance, " +

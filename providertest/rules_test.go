@@ -49,7 +49,7 @@ func TestRules(t *testing.T) {
 }
 
 func TestNeeds(t *testing.T) {
-	for _, n := range []Need{NeedKiller, NeedStopper, NeedWrecker, NeedSquatter, NeedPlaces, NeedReadable} {
+	for _, n := range []Need{NeedKiller, NeedStopper, NeedWrecker, NeedSquatter, NeedPlaces, NeedReadable, NeedBreaker} {
 		if !n.has(NewFakeBackend(FakeOptions{})) {
 			t.Errorf("the fake has no %s", n)
 		}

@@ -21,7 +21,7 @@ type plain struct {
 	*FakeBackend
 	blind bool
 	// The fields below hide the fake's optional methods.
-	Kill, Stop, Wreck, Squat, Cut, Drop, Dump struct{}
+	Kill, Stop, Wreck, Squat, Cut, Drop, Dump, Break struct{}
 }
 
 func (h plain) Audit(ctx context.Context, owner string) ([]Resource, error) {
@@ -230,7 +230,7 @@ func TestRunChild(t *testing.T) {
 	case "declared":
 		config = opens(func() Harness { return plain{FakeBackend: NewFakeBackend(FakeOptions{})} })
 		config.Skip = map[string]string{}
-		for _, n := range []Need{NeedStopper, NeedWrecker, NeedSquatter, NeedPlaces, NeedReadable} {
+		for _, n := range []Need{NeedStopper, NeedWrecker, NeedSquatter, NeedPlaces, NeedReadable, NeedBreaker} {
 			config.Skip[string(n)] = "for a test"
 		}
 	case "full":
