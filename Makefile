@@ -33,7 +33,7 @@ GOTEST := $(CURDIR)/bin/gotest -allow $(CURDIR)/.ci/skips.txt
 # What the long forms run: rounds of the kill loop, and counts under -race.
 ROUNDS := 10
 SOAK_ROUNDS := 50
-FUZZTIME := 30s
+FUZZTIME := 15s
 
 .PHONY: help
 help: ## list the targets
@@ -68,11 +68,11 @@ soak-proxyd: bin/gotest
 .PHONY: soak-conformance
 soak-conformance: bin/gotest
 	@race=$$(.ci/race); $(GOTEST) $$race -count=20 -shuffle=on -timeout 15m ./providertest/...
-	@race=$$(.ci/race); cd examples && $(GOTEST) $$race -count=20 -shuffle=on -timeout 20m ./customprovider/...
+	@race=$$(.ci/race); cd examples && $(GOTEST) $$race -count=5 -shuffle=on -timeout 20m ./customprovider/...
 
 .PHONY: soak-root
 soak-root: bin/gotest
-	@race=$$(.ci/race); $(GOTEST) $$race -count=100 -shuffle=on -timeout 15m .
+	@race=$$(.ci/race); $(GOTEST) $$race -count=20 -shuffle=on -timeout 15m .
 
 .PHONY: soak-fuzz
 soak-fuzz: ## every fuzz test for FUZZTIME
