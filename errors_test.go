@@ -169,3 +169,20 @@ func TestStateKnown(t *testing.T) {
 		t.Errorf("a state of the future is read as %q", got)
 	}
 }
+
+func TestInstanceString(t *testing.T) {
+	tests := []struct {
+		inst provider.Instance
+		want string
+	}{
+		{provider.Instance{}, " Unknown"},
+		{instance("web-1", "x", provider.Running), "web-1 (x) Running, 127.0.0.1:1"},
+		{provider.Instance{Ref: provider.Ref{Name: "web-1"}, State: provider.Failed, Reason: provider.ReasonImagePull, Location: "host-a"},
+			"web-1 Failed (ImagePull) at host-a"},
+	}
+	for _, tt := range tests {
+		if got := fmt.Sprint(tt.inst); got != tt.want {
+			t.Errorf("got %q, want %q", got, tt.want)
+		}
+	}
+}

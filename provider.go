@@ -41,6 +41,7 @@
 package provider
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"net/netip"
@@ -251,6 +252,22 @@ type Instance struct {
 	SpecHash string
 	// Created is when its claim was made, by the backend's clock where it has one.
 	Created time.Time
+}
+
+// String returns the ref, the state, and what there is of reason, location and
+// endpoint, for logs and tests. Without it, fmt would print the Ref alone.
+func (i Instance) String() string {
+	text := i.Ref.String() + " " + cmp.Or(string(i.State), "Unknown")
+	if i.Reason != "" {
+		text += " (" + i.Reason + ")"
+	}
+	if i.Location != "" {
+		text += " at " + i.Location
+	}
+	if i.Endpoint != "" {
+		text += ", " + i.Endpoint
+	}
+	return text
 }
 
 // Reasons that several backends share. An implementer adds words of its own
