@@ -14,7 +14,8 @@ import (
 )
 
 // FakeOptions says how a [FakeBackend] behaves. The zero value is a backend of
-// one place without limits, where everything happens at once.
+// one place without limits, where everything happens at once. Its clock is
+// package time's: in a bubble of testing/synctest a test of hours takes none.
 type FakeOptions struct {
 	// Name is Info.Name of the providers. Empty is "fake".
 	Name string
@@ -60,7 +61,7 @@ type FakePlace struct {
 }
 
 // Fake is a provider in memory, for tests of what calls providers. It keeps
-// every rule of the contract. Several may be open on one [FakeBackend]: those
+// every rule that the suite checks. Several may be open on one [FakeBackend]: those
 // of one owner are like processes of one program.
 type Fake struct {
 	b     *FakeBackend
