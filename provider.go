@@ -55,7 +55,7 @@ const Contract = 1
 
 // Provider makes, finds and deletes the instances of one owner on one backend.
 //
-// Methods are added to this interface never: it grows by fields of its structs
+// No method is ever added to this interface: it grows by fields of its structs
 // and by optional interfaces such as [Console], which callers reach with [As].
 type Provider interface {
 	// Info describes the provider. It costs no call to the backend, never
